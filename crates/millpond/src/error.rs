@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
-use crate::depend::Mode;
+use crate::mode::Mode;
 
 /// Names a task: by its name and indices if it has a name, otherwise by the source location of its
 /// spawn.

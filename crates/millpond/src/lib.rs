@@ -193,7 +193,6 @@
 // A build with all features finds dead code.
 #![cfg_attr(not(feature = "stack"), allow(dead_code, unused_imports))]
 
-mod access;
 #[cfg(feature = "catalogue")]
 pub mod catalogue;
 mod clock;
@@ -201,41 +200,36 @@ mod clock;
 pub mod conformance;
 mod copy_out;
 pub mod depend;
-mod engine;
 mod error;
 mod handle;
 pub mod item;
 #[cfg(all(any(test, feature = "conformance"), not(loom)))]
 mod limit;
 pub mod memory;
+mod mode;
 mod panics;
 pub mod pool;
 pub mod record;
 mod runtime;
 #[cfg(feature = "stack")]
 pub mod stack;
-#[cfg(not(feature = "stack"))]
-#[path = "stack/absent.rs"]
-mod stack;
 mod sync;
 mod task;
 pub mod taskpool;
 mod worker;
 
-pub use access::{
+#[cfg(feature = "catalogue")]
+pub use catalogue::engine::Catalogue;
+pub use error::{Error, Kind, Label};
+pub use handle::Handle;
+pub use handle::access::{
     Access, Accesses, ArgsOf, CanRead, CanShare, CanWrite, Commutative, ConcOnly, Concurrent, Full, In, Inout, Out,
     Read, ReadOnly, Reduce, Root, Write, WriteOnly,
 };
-#[cfg(feature = "catalogue")]
-pub use engine::Catalogue;
-#[cfg(feature = "stack")]
-pub use engine::StackEngine;
-pub use engine::{DefaultEngine, DefaultMemory, DefaultParts, DefaultPool, DefaultScheme, Engine, Parts};
-pub use error::{Error, Kind, Label};
-pub use handle::Handle;
 pub use handle::reduction::{And, Append, Bits, Collects, Max, Min, Number, Or, Prod, Reducer, Sum};
-pub use runtime::cancel::CancelToken;
-pub use runtime::config::Inline;
+pub use memory::DefaultMemory;
+pub use pool::DefaultPool;
+pub use runtime::engine::{DefaultEngine, DefaultParts, DefaultScheme, Engine, Parts};
 pub use runtime::external::scope_handle::{Closed, ScopeHandle, Stay};
 pub use runtime::external::tasks::{ExternalTasks, Pending, Precondition, WaitError};
 pub use runtime::join::Join;
@@ -248,7 +242,11 @@ pub use runtime::spawn::Options as SpawnOptions;
 pub use runtime::spawn::{Spawn, Task};
 pub use runtime::wait_on::Ref;
 pub use runtime::{BuildError, Builder, Runtime};
+#[cfg(feature = "stack")]
+pub use stack::StackEngine;
 pub use worker::WorkerCounts;
+pub use worker::cancel::CancelToken;
+pub use worker::config::Inline;
 #[doc(hidden)]
 pub use worker::current::{mark, replace_mark};
 pub use worker::fork::{Joiner, join};

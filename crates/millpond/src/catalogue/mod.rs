@@ -2,17 +2,19 @@
 //! runtimes whose parts are selected by name ([`AnyRuntime`], [`Registry`]). Cargo feature
 //! `catalogue`.
 
+pub(crate) mod engine;
 mod registry;
 mod runtime;
 
 pub use self::registry::{Registry, RegistryError};
 pub use self::runtime::AnyRuntime;
 use crate::depend::{AnyScheme, Mode, Scheme};
-use crate::engine::{DEFAULT_SCHEME, DefaultMemory, DefaultPool, StackEngine};
 use crate::memory::Memory;
 use crate::memory::variants as managers;
 use crate::pool::Pool;
 use crate::pool::variants as pools;
+use crate::runtime::engine::DEFAULT_SCHEME;
+use crate::{DefaultMemory, DefaultPool, StackEngine};
 
 /// One member of a family.
 ///

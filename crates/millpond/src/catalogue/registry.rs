@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::runtime::AnyRuntime;
 use super::{MEMORY, Names, POOLS, Row, SCHEMES, TRACKERS};
 use crate::depend::{AnyScheme, Scheme};
-use crate::engine::{Choices, DEFAULT_SCHEME, DefaultMemory, DefaultPool};
 use crate::memory::Memory;
 use crate::memory::any::Chosen as ChosenMemory;
 use crate::memory::variants::by_name as manager_of;
@@ -15,7 +14,10 @@ use crate::pool::Pool;
 use crate::pool::any::Chosen as ChosenPool;
 use crate::pool::params::Params;
 use crate::pool::variants::by_name as pool_of;
+use crate::runtime::engine::DEFAULT_SCHEME;
 use crate::runtime::{BuildError, Builder};
+use crate::worker::engine::Choices;
+use crate::{DefaultMemory, DefaultPool};
 
 /// The named members of each family: those of the catalogue, and those that a program adds.
 ///

@@ -2,11 +2,13 @@
 
 use std::sync::LazyLock;
 
+use super::engine::Catalogue;
 use super::{Names, Registry};
-use crate::engine::{Catalogue, DEFAULT_SCHEME, DefaultMemory, DefaultPool, StackEngine};
 use crate::memory::Memory;
 use crate::pool::Pool;
+use crate::runtime::engine::DEFAULT_SCHEME;
 use crate::runtime::{BuildError, Builder, Runtime};
+use crate::{DefaultMemory, DefaultPool, StackEngine};
 
 /// A runtime whose parts are selected by name, at run time.
 ///

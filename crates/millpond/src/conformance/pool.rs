@@ -9,6 +9,7 @@ use std::thread;
 use super::limit::limit;
 use crate::pool::{Leave, Pool, Put, TaskRef};
 use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use crate::task::ScopePtr;
 use crate::task::{Header, VTable};
 
 /// Tests the contract of a pool: each task goes to one taker, and other workers find the tasks that
@@ -44,7 +45,7 @@ unsafe impl Sync for Tasks {}
 impl Tasks {
     fn new(count: usize) -> Self {
         let header = |n: usize| {
-            let header = Header::on_stack(&VTable::OF_POOLS, NonNull::dangling(), Location::caller());
+            let header = Header::on_stack(&VTable::OF_POOLS, ScopePtr::DANGLING, Location::caller());
             header.with_priority([3, 0, -2, 0, 0, 1, 0, 0, 0, 0][n % 10])
         };
         Tasks((0..count).map(|n| Task { header: header(n), step: UnsafeCell::new(0) }).collect())

@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 use super::limit::limit;
 use crate::depend::{Mode, Record, Scheme, TaskRef};
 use crate::handle::Handle;
+use crate::task::ScopePtr;
 use crate::task::{Header, VTable};
 use Mode::{Commutative, Concurrent, Inout, Read, Reduce, Write};
 
@@ -75,7 +76,7 @@ impl<D: Scheme> Steps<D> {
             let declared = if mode == Reduce { Mode::Concurrent } else { mode };
             Record::new(target, size_of::<Header>() + place * size_of::<Record>(), 0, declared, false)
         };
-        let header = Header::on_stack(&VTable::OF_POOLS, NonNull::dangling(), Location::caller());
+        let header = Header::on_stack(&VTable::OF_POOLS, ScopePtr::DANGLING, Location::caller());
         let block = Box::new(Block { header, records: [record(0), record(1), record(2)] });
         self.blocks.push(NonNull::from(Box::leak(block)));
         let task = self.at(self.blocks.len() - 1);

@@ -16,6 +16,7 @@ use crate::depend::paper::tickets::Tickets;
 use crate::depend::paper::two_locks::TwoLocks;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::task::ScopePtr;
 use crate::task::{Header, Record, TaskRef, VTable};
 use Mode::{Concurrent, Inout, Read, Write};
 
@@ -75,7 +76,7 @@ fn block<M>(accesses: &[Declared], metas: &[std::cell::UnsafeCell<M>; VERSIONS])
         let target = NonNull::new(at).unwrap().cast();
         Record::new(target, size_of::<Header>() + place * size_of::<Record>(), 0, mode, false)
     };
-    let header = Header::on_stack(&VTable::OF_POOLS, NonNull::dangling(), std::panic::Location::caller());
+    let header = Header::on_stack(&VTable::OF_POOLS, ScopePtr::DANGLING, std::panic::Location::caller());
     let task = TaskRef(NonNull::from(Box::leak(Box::new(Block { header, records: [record(0), record(1)] }))).cast());
     task.expose();
     task.set_accesses(accesses.len());

@@ -10,9 +10,9 @@ use super::reduction::Reduction;
 use super::version::Version;
 use crate::depend::Mode;
 use crate::depend::tracker::{SchemeOps, Tracker};
-use crate::runtime::scope_state::NESTED_EPOCH;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sync::unique_number;
+use crate::worker::scope_state::NESTED_EPOCH;
 
 mod whole;
 pub(crate) use whole::Whole;

@@ -4,10 +4,11 @@ use std::marker::PhantomData;
 use std::panic::Location;
 use std::ptr::NonNull;
 
-use crate::access::{Access, CanRead, CanShare, CanWrite, Full, Root};
-use crate::access::{Commutative, Concurrent, Inout, Read, Reduce, Write};
 use crate::error::{Error, Kind, Label};
+use crate::handle::access::{Access, CanRead, CanShare, CanWrite, Full, Root};
+use crate::handle::access::{Commutative, Concurrent, Inout, Read, Reduce, Write};
 
+pub(crate) mod access;
 pub(crate) mod bound;
 pub(crate) mod claim;
 pub(crate) mod datum;

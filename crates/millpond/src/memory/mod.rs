@@ -17,6 +17,9 @@ pub(crate) mod testing;
 #[cfg(feature = "catalogue")]
 pub use paper::{named, variants};
 
+/// The default memory manager.
+pub type DefaultMemory = slab::Slabs;
+
 /// Every block is aligned to half a cache line. A block of more than 96 bytes begins a line.
 pub const BLOCK_ALIGN: usize = 32;
 

@@ -16,6 +16,9 @@ mod tests;
 #[cfg(feature = "catalogue")]
 pub use paper::{named, params, variants};
 
+/// The default pool.
+pub type DefaultPool = split::Split;
+
 /// Why a task is put. It hints when the owner will look at the pool again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Put {

@@ -38,6 +38,7 @@ use crate::depend::Mode;
 use crate::sync::atomic::{AtomicBool, Ordering, fence};
 use crate::sync::global::atomic as global;
 use crate::sync::{Mutex, fork};
+pub use crate::task::Id;
 
 pub(crate) mod buffer;
 mod delivery;
@@ -82,10 +83,6 @@ pub struct Track {
     /// threads without a seat.
     pub worker: Option<u32>,
 }
-
-/// The number of a body in a recording: of a task, or of the closure of a root scope. It is as
-/// unique as the number of its [track](Track); 0 is none.
-pub type Id = u64;
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug)]

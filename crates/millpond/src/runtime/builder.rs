@@ -4,20 +4,22 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, Once};
 
-use super::config::{self, Config, Inline, LEAST_STACK, MOST_STACK, MOST_WORKERS};
 #[cfg(feature = "signal")]
 use super::on_signal;
 use super::session::OpenSessions;
-use super::{Inner, Runtime, start, watchdog};
-use crate::engine::{Choices, Engine};
+use super::{Inner, Runtime, watchdog};
 use crate::handle::bound::Bound;
 use crate::record::Recorder;
-#[cfg(feature = "stack")]
-use crate::stack::policy::End;
+use crate::runtime::engine::Engine;
 use crate::sync::Mutex;
+#[cfg(feature = "stack")]
+use crate::worker::config::End;
+use crate::worker::config::{self, Config, Inline, LEAST_STACK, MOST_STACK, MOST_WORKERS};
+use crate::worker::engine::Choices;
 use crate::worker::fiber;
 use crate::worker::seats::Shared;
 use crate::worker::sleep::Idle;
+use crate::worker::threads;
 
 /// Chooses how a runtime works; made by [`Runtime::builder`].
 ///
@@ -406,7 +408,8 @@ impl Builder {
         #[cfg(feature = "signal")]
         let on_signal = on_signal::begin(&shared)?;
         let watchdog = watchdog::begin(&shared)?;
-        let threads = (1..shared.config.workers).map(|seat| start(&shared, seat)).collect::<Result<_, _>>();
+        let threads =
+            (1..shared.config.workers).map(|seat| threads::start_worker(&shared, seat)).collect::<Result<_, _>>();
         let threads = threads.map_err(|error| {
             shared.shut_down();
             BuildError::Thread(error)

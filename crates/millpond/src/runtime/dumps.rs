@@ -1,8 +1,8 @@
 //! Dumps: the unfinished tasks of a runtime.
 
 use super::{Builder, Runtime};
-use crate::engine::Engine;
 use crate::record::dump::{Dump, explain};
+use crate::worker::engine::WorkerEngine;
 use crate::worker::seats::Shared;
 
 impl Builder {
@@ -25,7 +25,7 @@ impl Builder {
     }
 }
 
-impl<E: Engine> Runtime<E> {
+impl<E: crate::runtime::engine::Engine> Runtime<E> {
     /// Returns everything that is unfinished: tasks, closures of scopes, and sessions. For each it
     /// gives the state, what it waits for, and since when. See
     /// [`record::dump`](crate::record::dump).
@@ -51,7 +51,7 @@ impl<E: Engine> Runtime<E> {
     }
 }
 
-impl<E: Engine> Shared<E> {
+impl<E: WorkerEngine> Shared<E> {
     /// Everything that is unfinished now.
     pub(crate) fn dump(&self) -> Dump {
         let known = self.live().filter(|_| !self.is_forked()).map(|live| {

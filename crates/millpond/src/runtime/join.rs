@@ -7,15 +7,14 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
-use crate::engine::Engine;
-use crate::engine::store::TaskStore;
 use crate::error::{Error, Kind, Label};
 use crate::record::{Cause, Id};
-use crate::runtime::scope_state::ScopeState;
-use crate::stack::{has_ended, wake_when_ended};
+use crate::runtime::engine::Engine;
 use crate::task::TaskRef;
 use crate::worker::Worker;
 use crate::worker::current::{self, with_log_of_body};
+use crate::worker::engine::store::TaskStore;
+use crate::worker::scope_state::ScopeState;
 
 use pending::drop_value;
 pub(crate) use pending::{Pending, Release, Spawned, must_count};
@@ -227,10 +226,10 @@ impl<'s, B, O> Join<'s, B, O> {
             Source::Task(pending) => pending.is_done(),
             Source::InFrame { scope_state, order, closure, .. } => {
                 // SAFETY: the scope outlives its joins.
-                has_ended(unsafe { scope_state.as_ref() }, *closure, *order)
+                unsafe { scope_state.as_ref() }.has_ended(*closure, *order)
             }
             Source::OfFrame(pending, closure) => {
-                pending.is_done() || has_ended(pending.scope_state(), *closure, pending.order)
+                pending.is_done() || pending.scope_state().has_ended(*closure, pending.order)
             }
         }
     }
@@ -352,7 +351,7 @@ impl<B, O> Future for Join<'_, B, O> {
         }
         if let Some((scope_state, closure, order)) = this.source.in_frame()
             && !this.is_done()
-            && wake_when_ended(scope_state, closure, order, context.waker())
+            && scope_state.wake_when_ended(closure, order, context.waker())
         {
             current::step_back();
             return Poll::Pending;

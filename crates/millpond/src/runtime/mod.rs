@@ -1,53 +1,47 @@
 //! The runtime: a program builds it, opens scopes with it, and drops it. Its parts are in the other
 //! files of this folder.
 
-use std::io;
 use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::sync::{Arc, Once};
 use std::thread::{self, JoinHandle};
 
-pub(crate) mod after_fork;
 mod builder;
-pub(crate) mod cancel;
-pub(crate) mod config;
-mod count;
 mod dumps;
+pub(crate) mod engine;
 pub(crate) mod external;
 pub(crate) mod join;
 #[cfg(feature = "signal")]
 mod on_signal;
 pub(crate) mod outcome;
-mod pin;
 pub(crate) mod quiesce;
 #[cfg(all(test, not(loom)))]
 mod refused_tests;
 pub(crate) mod scope;
-pub(crate) mod scope_state;
 pub(crate) mod session;
 pub(crate) mod spawn;
 mod try_scope;
 pub(crate) mod wait_on;
-pub(crate) mod watch;
 pub(crate) mod watchdog;
 mod window;
 
-use crate::runtime::scope_state::ScopeState;
+use crate::worker::cancel::Cancels;
+use crate::worker::pin;
+use crate::worker::scope_state::ScopeState;
 use crate::worker::seats::Shared;
 pub use builder::{BuildError, Builder};
-use cancel::Cancels;
 use scope::Scope;
 use session::{OpenSessions, Session};
 
-use crate::access::Root;
-use crate::engine::store::TaskStore;
-use crate::engine::{DefaultEngine, Engine};
 use crate::error::{Error, Kind, Label};
+use crate::handle::access::Root;
 use crate::handle::claim::Claimant;
 use crate::panics::catch;
 use crate::record::{Recorder, Recording};
+use crate::runtime::engine::{DefaultEngine, Engine};
 use crate::sync::Mutex;
-use crate::worker::current::{is_home, set_home, visits_any};
+use crate::worker::current::{is_home, visits_any};
+use crate::worker::engine::store::TaskStore;
 use crate::worker::threads;
 use crate::worker::wait::Waiter;
 use crate::worker::{Worker, WorkerCounts};
@@ -153,23 +147,6 @@ impl<E: Engine> std::fmt::Debug for Inner<E> {
     }
 }
 
-/// Starts the worker thread of a seat.
-pub(crate) fn start<E: Engine>(shared: &Arc<Shared<E>>, seat: usize) -> io::Result<JoinHandle<()>> {
-    let (shared, inherited) = (Arc::clone(shared), pin::inherited());
-    threads::start(format!("millpond-{seat}"), move || {
-        pin::release(inherited);
-        // A spare thread works in place of any worker, so it is not pinned.
-        if shared.config.pin && !shared.spares.has(seat) {
-            pin::worker(seat);
-        }
-        crate::worker::overflow::prepare_thread();
-        set_home(shared.runtime_id());
-        let worker = shared.worker(seat);
-        let _entered = crate::worker::current::Enter::new(worker);
-        worker.live();
-    })
-}
-
 impl<E: Engine> Inner<E> {
     /// Whether its threads do not exist in this process.
     pub(crate) fn is_forked(&self) -> bool {
@@ -263,7 +240,7 @@ impl<E: Engine> Runtime<E> {
 
     /// The parts that were chosen at run time, where the type allows a choice.
     #[cfg(feature = "catalogue")]
-    pub(crate) fn choices(&self) -> &crate::engine::Choices<E> {
+    pub(crate) fn choices(&self) -> &crate::worker::engine::Choices<E> {
         self.shared().choices()
     }
 
@@ -333,7 +310,8 @@ impl<E: Engine> Runtime<E> {
         if !self.shared().is_forked() {
             // After a panic, the next call tries again.
             self.inner.stand_in.call_once_force(|_| {
-                let thread = start(self.shared(), self.workers()).expect("the system starts a worker thread");
+                let thread =
+                    threads::start_worker(self.shared(), self.workers()).expect("the system starts a worker thread");
                 self.inner.threads.lock().push(thread);
             });
         }
@@ -414,7 +392,7 @@ where
     }
 }
 
-impl<E: Engine> Worker<E> {
+impl<E: crate::worker::engine::WorkerEngine> Worker<E> {
     /// Ends a root scope after its closure: waits for the outstanding tasks.
     pub(crate) fn end_scope_here(&self, scope_state: &ScopeState) {
         self.combine_open(scope_state);

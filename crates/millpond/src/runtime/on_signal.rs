@@ -15,8 +15,8 @@ use signal_hook::consts::{FORBIDDEN, SIGBUS, SIGTRAP};
 use signal_hook::low_level::{pipe, signal_name, unregister};
 
 use super::{BuildError, Builder};
-use crate::engine::Engine;
 use crate::record::dump::Dump;
+use crate::runtime::engine::Engine;
 use crate::sync::Mutex;
 use crate::worker::seats::Shared;
 use crate::worker::threads;

@@ -11,15 +11,15 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use super::watch::Tell;
-use crate::engine::Engine;
-use crate::engine::store::TaskStore;
 use crate::error::Kind;
 use crate::runtime::external::scope_handle::Opening;
-use crate::runtime::scope_state::ScopeState;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::yield_thread;
+use crate::worker::engine::WorkerEngine;
+use crate::worker::engine::store::TaskStore;
+use crate::worker::scope_state::ScopeState;
 use crate::worker::wait::Waiter;
+use crate::worker::watch::Tell;
 use crate::worker::{Awaited, Worker};
 
 /// Receives the notification that the scope is quiet, once, and wakes a body.
@@ -80,7 +80,7 @@ impl Drop for Lent<'_> {
     }
 }
 
-impl<E: Engine> Worker<E> {
+impl<E: WorkerEngine> Worker<E> {
     /// Waits until the scope is quiet and its admission holds nothing. Other threads meet the last
     /// preconditions.
     pub(super) fn wait_for_admission(&self, scope_state: &ScopeState) {

@@ -5,29 +5,30 @@ use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::cancel::CancelToken;
-use super::config::Inline;
 use super::join::{Join, Spawned, must_count};
 use super::outcome::{Outcome, value_of};
 use super::spawn::{Options, Spawn};
 use super::wait_on::Ref;
-use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In, Root};
-use crate::engine::store::TaskStore;
-use crate::engine::{DefaultEngine, Engine};
 use crate::error::{Error, Kind, Label};
 use crate::handle::Handle;
+use crate::handle::access::{Accesses, ArgsOf, CanRead, CanWrite, In, Root};
 use crate::memory::Memory;
 use crate::pool::Put;
 use crate::record::{Id, What};
-use crate::runtime::external::admission::Admission;
-use crate::runtime::external::scope_handle::{Inner, ScopeHandle};
+use crate::runtime::engine::SpawnStore;
+use crate::runtime::engine::{DefaultEngine, Engine};
+use crate::runtime::external::scope_handle::ScopeHandle;
 use crate::runtime::external::tasks::ExternalTasks;
-use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::body::{Body, Code, ParentCode, call_leaf, payload, write_body};
 use crate::runtime::spawn::issue::{Plan, Prepared};
-use crate::stack::Frames;
 use crate::task::{TaskRef, VTable, flag};
+use crate::worker::cancel::CancelToken;
 use crate::worker::complete::{serves, settle};
+use crate::worker::config::Inline;
+use crate::worker::engine::store::TaskStore;
+use crate::worker::external::Admission;
+use crate::worker::external::HandleState;
+use crate::worker::scope_state::ScopeState;
 use crate::worker::{Worker, grain};
 
 /// The scope of a body: spawns tasks and waits for them, through [`Spawn`].
@@ -97,13 +98,6 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     pub(crate) fn worker(&self) -> &Worker<E> {
         // SAFETY: the caller of `new` promised that it lives.
         unsafe { self.at.worker.as_ref() }
-    }
-
-    /// The stack that its tasks go into, if any.
-    #[inline(always)]
-    pub(crate) fn frames(&self) -> Option<&Frames> {
-        // SAFETY: the scope is open.
-        unsafe { E::Tasks::frames(self.scope_state()) }
     }
 
     #[inline]
@@ -272,7 +266,7 @@ impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
             let admission = self.scope_state().open_admission(|| Admission::of(shared, self.at.scope_state));
             // SAFETY: the admission belongs to the scope, which closes the scope handle before it
             // ends.
-            unsafe { Inner::new(admission) }
+            unsafe { HandleState::new(admission) }
         });
         // SAFETY: the scope ends within `'env`.
         unsafe { ScopeHandle::new(Arc::clone(inner)) }
@@ -438,7 +432,7 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         R: Outcome<O>,
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
     {
-        E::Tasks::spawn_leaf(self, options, accesses, body)
+        E::Spawns::spawn_leaf(self, options, accesses, body)
     }
 
     #[inline(always)]
@@ -449,7 +443,7 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         R: Outcome<O>,
         F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
     {
-        E::Tasks::spawn_parent(self, options, accesses, body)
+        E::Spawns::spawn_parent(self, options, accesses, body)
     }
 
     #[inline]

@@ -2,14 +2,14 @@
 
 use std::panic::Location;
 
-use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In};
 use crate::error::{Error, Label};
 use crate::handle::Handle;
+use crate::handle::access::{Accesses, ArgsOf, CanRead, CanWrite, In};
 use crate::record::Id;
-use crate::runtime::cancel::CancelToken;
 use crate::runtime::outcome::{Boxed, Outcome, Tried};
 use crate::runtime::wait_on::Ref;
 use crate::task::Extras;
+use crate::worker::cancel::CancelToken;
 
 pub(crate) mod body;
 pub(crate) mod combine;

@@ -2,9 +2,9 @@
 
 use super::Runtime;
 use super::scope::Scope;
-use crate::access::Root;
-use crate::engine::Engine;
 use crate::error::Error;
+use crate::handle::access::Root;
+use crate::runtime::engine::Engine;
 
 /// Runs a scope. The closure's own error ranks after the failures of its tasks, and before their
 /// consequences.

@@ -9,21 +9,21 @@ use std::panic::Location;
 use std::ptr::NonNull;
 
 use super::session::Core;
-use crate::access::{CanRead, CanWrite};
 use crate::depend::Mode;
 use crate::depend::tracker::Tracker;
-use crate::engine::Engine;
-use crate::engine::store::TaskStore;
 use crate::error::{Error, Kind, Label};
+use crate::handle::access::{CanRead, CanWrite};
 use crate::handle::datum::Storage;
 use crate::handle::version::State;
 use crate::handle::{Datum, Handle, Version};
 use crate::record::{Cause, Id, What};
-use crate::runtime::scope_state::ScopeState;
-use crate::stack::Frames;
-use crate::task::{Extras, Header, Record, Role, TaskRef, VTable, flag};
+use crate::task::{Extras, Header, Record, TaskRef, flag};
 use crate::worker::current::with_log_of_body;
+use crate::worker::engine::WorkerEngine;
+use crate::worker::engine::store::TaskStore;
+use crate::worker::scope_state::ScopeState;
 use crate::worker::wait::Waiter;
+use crate::worker::waiting::{WAIT, Waiting};
 use crate::worker::{Awaited, Worker};
 
 /// A value lent by [`Spawn::wait_on`](crate::Spawn::wait_on); mutable if the scope may write the
@@ -74,58 +74,6 @@ impl<T, R: CanWrite> DerefMut for Ref<'_, T, R> {
     }
 }
 
-/// The wait of a body itself, on its stack. It has the layout of a task's block, so that the scheme
-/// can grant its access. It can also wait for a future.
-#[repr(C)]
-pub(super) struct Waiting {
-    header: Header,
-    _extras: Extras,
-    record: Record,
-    waiter: Waiter,
-}
-
-impl Waiting {
-    /// Waits for something other than an access.
-    pub(super) fn for_no_access(
-        scope_state: NonNull<ScopeState>,
-        place: &'static Location<'static>,
-        waiter: Waiter,
-    ) -> Self {
-        Waiting {
-            header: Header::on_stack(&WAIT, scope_state, place),
-            _extras: Extras { id: 0, label: Label::place(place), bytes: 0 },
-            record: Record::new(NonNull::dangling(), offset_of!(Waiting, record), 0, Mode::Read, false),
-            waiter,
-        }
-    }
-
-    /// The wait as a task. It must not move while other code has this reference.
-    pub(super) fn task(&self) -> TaskRef {
-        TaskRef(NonNull::from(self).cast())
-    }
-
-    pub(super) fn waiter(&self) -> &Waiter {
-        &self.waiter
-    }
-}
-
-static WAIT: VTable = VTable {
-    role: Role::Wait,
-    compact: None,
-    run: |_, _| unreachable!("a waiter is woken, not run"),
-    discard: |_| unreachable!("a waiter is woken, not run"),
-    fail: |_, _, _| unreachable!("a waiter has no join"),
-    drop_result: |_| unreachable!("a waiter has no join"),
-};
-
-/// The waiter behind a header of role `Wait`.
-pub(crate) fn waiter_of(task: TaskRef) -> *mut Waiter {
-    let waiting = task.0.cast::<Waiting>().as_ptr();
-    // SAFETY: a header of that role is the first field of a `Waiting`, which stays until its waiter
-    // is woken.
-    unsafe { &raw mut (*waiting).waiter }
-}
-
 /// Lends the value of a datum whose writers have ended.
 fn lend<'h, T, R>(datum: &Datum, place: &'static Location<'static>) -> Result<Ref<'h, T, R>, Error> {
     match datum.version().state() {
@@ -133,13 +81,6 @@ fn lend<'h, T, R>(datum: &Datum, place: &'static Location<'static>) -> Result<Re
         State::Unset => Err(Error::new(Label::place(place), Kind::NeverWritten { arg: 0 })),
         State::Failed(cause) => Err(Error::poisoned(Label::place(place), &cause)),
     }
-}
-
-/// The stack of the scope whose body calls, if it has one.
-#[inline(always)]
-fn frames<E: Engine>(scope_state: &ScopeState) -> Option<&Frames> {
-    // SAFETY: the scope is open.
-    unsafe { E::Tasks::frames(scope_state) }
 }
 
 fn busy(place: &'static Location<'static>) -> Error {
@@ -207,7 +148,7 @@ impl<T> Drop for Replaced<T> {
     }
 }
 
-impl<E: Engine> Worker<E> {
+impl<E: WorkerEngine> Worker<E> {
     /// # Safety
     ///
     /// This thread runs the body of `scope_state`, on this worker.
@@ -221,7 +162,7 @@ impl<E: Engine> Worker<E> {
         if !self.admit_now(scope_state, datum) {
             return Err(busy(place));
         }
-        if frames::<E>(scope_state).is_some() {
+        if E::Tasks::has_frames(scope_state) {
             datum.enter_group(R::WAIT);
             if E::Tasks::is_in_use(scope_state, datum) {
                 E::Tasks::drain_for(self, scope_state, Self::cause_of(R::WAIT), datum.number());
@@ -296,7 +237,7 @@ impl<E: Engine> Worker<E> {
         let datum = handle.datum();
         let (order, storage) = self.begin_set(scope_state, datum, place);
         match storage {
-            Some(Storage::Shared) if frames::<E>(scope_state).is_some() => {
+            Some(Storage::Shared) if E::Tasks::has_frames(scope_state) => {
                 E::Tasks::drain_for(self, scope_state, Cause::Datum, datum.number());
             }
             // SAFETY: as the caller promises; claimed by `begin_set`.
@@ -322,7 +263,7 @@ impl<E: Engine> Worker<E> {
     ) -> Result<Replaced<T>, T> {
         let datum = handle.datum();
         // Checked first, because a place in reference order without a task costs extra in a frame.
-        if frames::<E>(scope_state).is_some() && E::Tasks::is_in_use(scope_state, datum) {
+        if E::Tasks::has_frames(scope_state) && E::Tasks::is_in_use(scope_state, datum) {
             return Err(value);
         }
         let (order, storage) = self.begin_set(scope_state, datum, place);
@@ -347,7 +288,7 @@ impl<E: Engine> Worker<E> {
             return (order, None);
         }
         datum.enter_group(Mode::Write);
-        if frames::<E>(scope_state).is_some() {
+        if E::Tasks::has_frames(scope_state) {
             let storage = if E::Tasks::is_in_use(scope_state, datum) { Storage::Shared } else { Storage::Own(None) };
             return (order, Some(storage));
         }
@@ -399,7 +340,7 @@ impl<E: Engine> Worker<E> {
 
 /// The operations that a session does at once, on any thread. While they wait, they run no body on
 /// that thread's stack.
-impl<E: Engine> Core<E> {
+impl<E: crate::runtime::engine::Engine> Core<E> {
     /// Like `Worker::wait_on`. The handle is borrowed meanwhile, so no other thread issues on it.
     pub(super) fn wait_on<'h, T, B, R: CanRead>(
         &self,

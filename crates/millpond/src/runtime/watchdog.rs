@@ -2,15 +2,15 @@
 
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{BuildError, Builder};
-use crate::engine::Engine;
 use crate::record::dump::{Dump, State};
 use crate::record::{Cause, Id};
-use crate::sync::{Condvar, Mutex, fork};
+use crate::runtime::engine::Engine;
 use crate::worker::seats::Shared;
 use crate::worker::threads;
+use crate::worker::watched::Watch;
 
 /// How many times it checks in the configured time.
 const CHECKS_PER_PERIOD: u32 = 4;
@@ -42,80 +42,6 @@ impl Builder {
     }
 }
 
-/// Whether there is anything to watch. Caller contexts share the runtime's.
-#[derive(Debug, Default)]
-pub(crate) struct Watch {
-    watched: Mutex<Watched>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Watched {
-    /// The number of open scopes and sessions.
-    open: usize,
-    /// The watchdog is checking the runtime now.
-    looks: bool,
-    /// The runtime is ending.
-    ended: bool,
-}
-
-impl Watch {
-    /// A scope or a session is open until the result is dropped.
-    pub(crate) fn open(self: &Arc<Self>) -> Open {
-        self.change(|watched| watched.open += 1);
-        Open { watch: Arc::clone(self), generation: fork::generation() }
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Watched)) {
-        change(&mut self.watched.lock());
-        // While the watchdog checks, it does not wait, so at most one thread waits.
-        self.changed.notify_one();
-    }
-
-    /// Waits until a scope or session is open, and then for `time`; then the watchdog checks.
-    /// Returns false if the runtime ends.
-    fn sleep(&self, time: Duration) -> bool {
-        let mut watched = self.watched.lock();
-        while watched.open == 0 && !watched.ended {
-            watched = self.changed.wait(watched);
-        }
-        let mut woken = true;
-        // A scope that is opened or closed meanwhile wakes it, too.
-        let until = Instant::now() + time;
-        while woken && !watched.ended {
-            let left = until.saturating_duration_since(Instant::now());
-            (watched, woken) = self.changed.wait_for(watched, left);
-        }
-        watched.looks = !watched.ended;
-        watched.looks
-    }
-
-    /// Ends the watchdog with the runtime; waits for a check that has begun.
-    fn end(&self) {
-        self.change(|watched| watched.ended = true);
-        let mut watched = self.watched.lock();
-        while watched.looks {
-            watched = self.changed.wait(watched);
-        }
-    }
-}
-
-/// A scope or a session that is open.
-#[derive(Debug)]
-pub(crate) struct Open {
-    watch: Arc<Watch>,
-    generation: u32,
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        // The child of a fork has no watchdog, and the parent's may have held the lock.
-        if self.generation == fork::generation() {
-            self.watch.change(|watched| watched.open -= 1);
-        }
-    }
-}
-
 /// The thread watches the runtime until this is dropped, which is before the runtime is. The thread
 /// is not joined: while it prints, it may wait for the reader of the error output.
 #[derive(Debug)]
@@ -129,7 +55,7 @@ pub(super) fn begin<E: Engine>(shared: &Arc<Shared<E>>) -> Result<Option<Watchdo
         let mut told = Told::new(after);
         while watched.sleep(after / CHECKS_PER_PERIOD) {
             let dump = weak.upgrade().map(|shared| shared.dump());
-            watched.change(|watched| watched.looks = false);
+            watched.end_check();
             let Some(dump) = dump else { return };
             // In one write, because other threads may print too. A failure cannot be reported.
             let _ = io::stderr().write_all(told.look(&dump).as_bytes());

@@ -1,12 +1,12 @@
 //! The window: how many tasks of a scope may be outstanding, and what its owner does if there is no
 //! room for another one.
 
-use crate::engine::Engine;
 use crate::pool::Leave;
 use crate::record::Cause;
-use crate::runtime::scope_state::ScopeState;
 use crate::sync::spin_loop;
 use crate::worker::current::with_log_of_body;
+use crate::worker::engine::WorkerEngine;
+use crate::worker::scope_state::ScopeState;
 use crate::worker::seats::Shared;
 use crate::worker::wait::Waiter;
 use crate::worker::{Awaited, Worker};
@@ -24,7 +24,7 @@ const MIN_SPAWNS_BETWEEN_COUNTS: u64 = 64;
 /// run a task reads its mail first, and returns to this body at once.
 pub(super) const LOOKS: u32 = 2;
 
-impl<E: Engine> Worker<E> {
+impl<E: WorkerEngine> Worker<E> {
     /// Makes room for another task in the window of a scope. The limit is hard for the caller of a
     /// runtime, which runs tasks or waits. It is soft in a body, which runs only its own
     /// descendants.
@@ -147,7 +147,7 @@ impl<E: Engine> Worker<E> {
 }
 
 /// Queries by the owners of all scopes, sessions included (`session::core`).
-impl<E: Engine> Shared<E> {
+impl<E: WorkerEngine> Shared<E> {
     /// Whether the owner must count before the scope may have another task.
     #[inline]
     pub(super) fn may_be_full(&self, scope_state: &ScopeState, bytes: usize) -> bool {

@@ -17,25 +17,27 @@ use std::ptr::NonNull;
 use std::time::Duration;
 
 use super::{Frames, Stacks, Thief, fits_in_stack, frames_of};
-use crate::access::{Accesses, ArgsOf, In};
 use crate::copy_out::moved;
-use crate::depend::in_order::InOrder;
 use crate::depend::parked::Parked;
 use crate::depend::tracker::{Of, SchemeOps, Tracker};
-use crate::engine::Engine;
-use crate::engine::store::TaskStore;
 use crate::handle::Datum;
+use crate::handle::access::{Accesses, ArgsOf, In};
 use crate::memory::slab::Slabs;
 use crate::pool::split::Split;
 use crate::record::Cause;
+use crate::runtime::engine::{Engine, SpawnStore, linked_engine};
 use crate::runtime::join::Join;
 use crate::runtime::outcome::Outcome;
 use crate::runtime::scope::Scope;
-use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::Options;
+use crate::stack::in_order::InOrder;
 use crate::sync::barrier;
-use crate::task::{NestFrame, TaskRef};
+use crate::task::TaskRef;
 use crate::worker::Worker;
+use crate::worker::engine::WorkerEngine;
+use crate::worker::engine::store::TaskStore;
+use crate::worker::nest_frame::NestFrame;
+use crate::worker::scope_state::ScopeState;
 use crate::worker::seats::Shared;
 
 /// The engine of the dataflow stack ([DDS](crate#sources) §3). It replaces memory manager, pool and
@@ -58,12 +60,18 @@ impl StackEngine {
     pub const NAME: &'static str = "stack";
 }
 
-impl Engine for StackEngine {
+impl WorkerEngine for StackEngine {
     type Memory = Slabs;
     type Pool = Split;
     type Tracker = Of<Parked>;
     type Tasks = InFrames;
 }
+
+impl Engine for StackEngine {
+    type Spawns = InFrames;
+}
+
+linked_engine!(StackEngine);
 
 /// Tasks stay in the frames of their scope's stack.
 #[derive(Debug)]
@@ -120,55 +128,8 @@ impl TaskStore<StackEngine> for InFrames {
     }
 
     #[inline(always)]
-    unsafe fn frames<'a>(scope_state: &ScopeState) -> Option<&'a Frames> {
-        // SAFETY: as the caller promises.
-        unsafe { frames_of(scope_state) }
-    }
-
-    #[inline(always)]
-    fn spawn_leaf<'s, 'env, B, A, F, O, R>(
-        scope: &Scope<'s, 'env, B, StackEngine>,
-        options: Options,
-        accesses: A,
-        body: F,
-    ) -> Join<'s, B, O>
-    where
-        A: Accesses<'s, B>,
-        O: Send + 's,
-        R: Outcome<O>,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
-    {
-        let Some(frames) = scope.frames() else {
-            return moved(scope.spawn_without_frames(moved(options), moved(accesses), moved(body)));
-        };
-        let call = |accesses, body| scope.call_leaf(frames, &options, accesses, body);
-        match call_at_spawn(frames, options.portable, accesses, body, call) {
-            Ok(result) => Join::ready(result, 0, scope.scope_state(), || options.label()),
-            Err((accesses, body)) => scope.spawn_in_frame(frames, options, accesses, body),
-        }
-    }
-
-    #[inline(always)]
-    fn spawn_parent<'s, 'env, B, A, F, O, R>(
-        scope: &Scope<'s, 'env, B, StackEngine>,
-        options: Options,
-        accesses: A,
-        body: F,
-    ) -> Join<'s, B, O>
-    where
-        A: Accesses<'s, B>,
-        O: Send + 's,
-        R: Outcome<O>,
-        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
-    {
-        let Some(frames) = scope.frames() else {
-            return moved(scope.nest_without_frames(moved(options), moved(accesses), moved(body)));
-        };
-        let call = |accesses, body| scope.call_parent(frames, &options, accesses, body);
-        match call_at_spawn(frames, options.portable, accesses, body, call) {
-            Ok(result) => Join::ready(result, 0, scope.scope_state(), || options.label()),
-            Err((accesses, body)) => scope.nest_in_frame(frames, options, accesses, body),
-        }
+    fn has_frames(scope_state: &ScopeState) -> bool {
+        scope_state.frames().is_some()
     }
 
     #[inline(always)]
@@ -254,5 +215,53 @@ impl TaskStore<StackEngine> for InFrames {
 
     fn end_nap(worker: &Worker<StackEngine>) {
         worker.end_watch();
+    }
+}
+
+impl SpawnStore<StackEngine> for InFrames {
+    #[inline(always)]
+    fn spawn_leaf<'s, 'env, B, A, F, O, R>(
+        scope: &Scope<'s, 'env, B, StackEngine>,
+        options: Options,
+        accesses: A,
+        body: F,
+    ) -> Join<'s, B, O>
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
+    {
+        let Some(frames) = scope.frames() else {
+            return moved(scope.spawn_without_frames(moved(options), moved(accesses), moved(body)));
+        };
+        let call = |accesses, body| scope.call_leaf(frames, &options, accesses, body);
+        match call_at_spawn(frames, options.portable, accesses, body, call) {
+            Ok(result) => Join::ready(result, 0, scope.scope_state(), || options.label()),
+            Err((accesses, body)) => scope.spawn_in_frame(frames, options, accesses, body),
+        }
+    }
+
+    #[inline(always)]
+    fn spawn_parent<'s, 'env, B, A, F, O, R>(
+        scope: &Scope<'s, 'env, B, StackEngine>,
+        options: Options,
+        accesses: A,
+        body: F,
+    ) -> Join<'s, B, O>
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
+    {
+        let Some(frames) = scope.frames() else {
+            return moved(scope.nest_without_frames(moved(options), moved(accesses), moved(body)));
+        };
+        let call = |accesses, body| scope.call_parent(frames, &options, accesses, body);
+        match call_at_spawn(frames, options.portable, accesses, body, call) {
+            Ok(result) => Join::ready(result, 0, scope.scope_state(), || options.label()),
+            Err((accesses, body)) => scope.nest_in_frame(frames, options, accesses, body),
+        }
     }
 }

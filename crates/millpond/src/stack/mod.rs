@@ -1,6 +1,7 @@
 #![doc = include_str!("README.md")]
 
 pub(crate) mod engine;
+pub(crate) mod in_order;
 mod layout;
 mod owner;
 mod thief;
@@ -8,7 +9,6 @@ mod thief;
 pub(crate) use crate::stack::layout::frames::Frames;
 pub(crate) use crate::stack::layout::local::fits as fits_in_stack;
 pub(crate) use crate::stack::owner::spawn::frames_of;
-pub(crate) use crate::stack::owner::waiters::{Wakers, has_ended, wake_when_ended};
 pub(crate) use crate::stack::thief::search::Thief;
 pub(crate) use crate::stack::thief::stacks::Stacks;
 pub use engine::StackEngine;

@@ -13,9 +13,9 @@ use std::alloc::Layout;
 use std::ptr::NonNull;
 
 use super::{Block, Header, NewTask, Record, Role, Shape, TaskRef, flag};
-use crate::depend::Mode;
 use crate::error::Error;
 use crate::handle::Version;
+use crate::mode::Mode;
 
 /// What a vtable says of compact tasks.
 #[derive(Debug)]
@@ -157,7 +157,7 @@ impl TaskRef {
         let shape = Shape { extras: false, accesses, nest: vtable.role == Role::Nest };
         let new = NewTask {
             vtable,
-            scope_state: header.scope_state(),
+            scope: header.scope(),
             order: header.order(),
             place: header.place(),
             priority: 0,

@@ -4,9 +4,8 @@ use std::cell::Cell;
 use std::panic::Location;
 use std::ptr::NonNull;
 
-use super::{CompactKind, NewTask, State, TaskRef};
+use super::{CompactKind, NewTask, ScopePtr, State, TaskRef};
 use crate::error::Error;
-use crate::runtime::scope_state::ScopeState;
 use crate::sync::tracked::{AtomicU32, Ordering};
 
 /// The fixed part of a task block.
@@ -16,7 +15,7 @@ pub struct Header {
     /// block was used again.
     pub(super) state: State,
     pub(super) vtable: &'static VTable,
-    pub(super) scope_state: NonNull<ScopeState>,
+    pub(super) scope: ScopePtr,
     /// The place in the scope's reference order.
     pub(super) order: u64,
     pub(super) place: &'static Location<'static>,
@@ -140,15 +139,11 @@ macro_rules! set {
 
 impl Header {
     /// A header outside a block: that of a waiter, on its owner's stack.
-    pub(crate) fn on_stack(
-        vtable: &'static VTable,
-        scope_state: NonNull<ScopeState>,
-        place: &'static Location<'static>,
-    ) -> Self {
+    pub(crate) fn on_stack(vtable: &'static VTable, scope: ScopePtr, place: &'static Location<'static>) -> Self {
         Header {
             state: State::default(),
             vtable,
-            scope_state,
+            scope,
             order: 0,
             place,
             unmet: AtomicU32::new(GUARD),
@@ -168,8 +163,7 @@ impl Header {
 
     /// A link from one chunk of a stack to another.
     pub(crate) fn of_link(vtable: &'static VTable, to: u64) -> Self {
-        let here = NonNull::dangling();
-        Header { order: to, ..Header::on_stack(vtable, here, Location::caller()) }
+        Header { order: to, ..Header::on_stack(vtable, ScopePtr::DANGLING, Location::caller()) }
     }
 
     /// Whether this is a compact task in a stack.
@@ -225,7 +219,7 @@ impl Header {
     unsafe fn say_whose(at: NonNull<Header>, new: NewTask) {
         set! { at;
             vtable: new.vtable;
-            scope_state: new.scope_state;
+            scope: new.scope;
             order: new.order;
             place: new.place;
         }
@@ -268,8 +262,8 @@ impl Header {
 
     /// The scope that spawned the task.
     #[inline]
-    pub(crate) fn scope_state(&self) -> NonNull<ScopeState> {
-        self.scope_state
+    pub(crate) fn scope(&self) -> ScopePtr {
+        self.scope
     }
 
     #[inline]

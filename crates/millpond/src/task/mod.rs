@@ -14,19 +14,16 @@ use std::ptr::NonNull;
 use std::slice;
 
 use crate::error::Label;
+use crate::handle::datum::Whole;
 use crate::memory::{BLOCK_ALIGN, Block};
-use crate::record::Id;
-use crate::runtime::scope_state::ScopeState;
 
 mod compact;
-mod frame;
 mod header;
 mod record;
 mod state;
 
 pub use crate::task::compact::Modes;
 pub(crate) use crate::task::compact::{CompactKind, size as compact_size};
-pub(crate) use frame::{NestFrame, outcome};
 pub use header::Header;
 pub(crate) use header::{GUARD, Role, VTable, flag};
 pub use record::Record;
@@ -47,6 +44,31 @@ pub struct TaskRef(pub(crate) NonNull<Header>);
 // SAFETY: a worker hands a task to another through the pool, which gives it to exactly one taker
 // (trait `Pool`).
 unsafe impl Send for TaskRef {}
+
+/// The scope of a task. `worker::scope_state` knows its type, which comes above tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct ScopePtr(pub(crate) NonNull<()>);
+
+impl ScopePtr {
+    /// No scope: for a header that is not a task's.
+    pub(crate) const DANGLING: ScopePtr = ScopePtr(NonNull::dangling());
+}
+
+/// The size of a scheme's data in a version (`depend::Meta`). The value's address is behind it.
+pub(crate) const META_SIZE: usize = 64;
+
+/// The number of a body in a recording: of a task, or of the closure of a root scope. It is as
+/// unique as the number of its [track](crate::record::Track); 0 is none.
+pub type Id = u64;
+
+/// The alignment of a parent's `NestFrame`: a cache line.
+pub(crate) const FRAME_ALIGN: usize = 64;
+/// The size of a parent's `NestFrame` without its data (`worker::nest_frame`). The types of models
+/// are larger.
+pub(crate) const FRAME_HEAD: usize = if cfg!(loom) { 4096 } else { 256 };
+/// The distance from one datum of a frame to the next. Each begins a cache line.
+pub(crate) const HELD_STRIDE: usize = size_of::<Whole>().next_multiple_of(64);
 
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Header>() == 56 && size_of::<Record>() == 32);
@@ -83,13 +105,13 @@ impl Shape {
 
     #[inline]
     fn frame_at(self) -> usize {
-        self.records_end().next_multiple_of(align_of::<NestFrame>())
+        self.records_end().next_multiple_of(FRAME_ALIGN)
     }
 
     /// The end of what is before the payload.
     #[inline]
     fn payload_after(self) -> usize {
-        if self.nest { self.frame_at() + NestFrame::size(self.accesses) } else { self.records_end() }
+        if self.nest { self.frame_at() + FRAME_HEAD + self.accesses * HELD_STRIDE } else { self.records_end() }
     }
 
     /// The size of the whole block. It includes spare bytes for a payload that needs a larger
@@ -105,7 +127,7 @@ impl Shape {
 #[derive(Debug)]
 pub(crate) struct NewTask {
     pub(crate) vtable: &'static VTable,
-    pub(crate) scope_state: NonNull<ScopeState>,
+    pub(crate) scope: ScopePtr,
     pub(crate) order: u64,
     pub(crate) place: &'static Location<'static>,
     pub(crate) priority: i8,
@@ -336,7 +358,7 @@ impl TaskRef {
     }
 
     /// Where the parent's frame is, even if it is not yet written.
-    pub(crate) fn frame_at(self) -> NonNull<NestFrame> {
+    pub(crate) fn frame_at(self) -> NonNull<u8> {
         self.at(self.shape().frame_at())
     }
 

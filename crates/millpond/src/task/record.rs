@@ -2,10 +2,11 @@
 
 use std::ptr::{self, NonNull};
 
+use super::META_SIZE;
 use super::TaskRef;
-use crate::depend::{Meta, Mode};
 use crate::handle::Version;
 use crate::handle::reduction::Reduction;
+use crate::mode::Mode;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{Guarded, prefetch_for_read, prefetch_for_write, prefetch_line_for_write};
 
@@ -71,7 +72,7 @@ impl Record {
     /// the scheme.
     #[inline]
     pub(crate) fn prefetch_value(&self) {
-        let value = self.target.as_ptr().cast::<u8>().wrapping_add(size_of::<Meta>());
+        let value = self.target.as_ptr().cast::<u8>().wrapping_add(META_SIZE);
         let value = NonNull::new(value).unwrap_or(self.target.cast());
         // Other processors may use a value that is only read. A prefetch for writing would take its
         // line away from them.

@@ -10,6 +10,7 @@ use std::ptr::{self, NonNull};
 use super::{Function, TaskPool};
 use crate::memory::{Block, Memory};
 use crate::pool::Pool;
+use crate::task::ScopePtr;
 use crate::task::{Header, NewTask, TaskRef, VTable};
 
 /// The largest alignment that a block can have.
@@ -115,7 +116,7 @@ impl<'p, A, M: Memory, P: Pool> TaskBlock<'p, A, M, P> {
         let block = pool.memory.alloc(local, size_of::<Header>() + size_of::<Work<A, M, P>>());
         let new = NewTask {
             vtable: &VTable::OF_POOLS,
-            scope_state: NonNull::dangling(),
+            scope: ScopePtr::DANGLING,
             order: 0,
             place: const { Location::caller() },
             priority: 0,

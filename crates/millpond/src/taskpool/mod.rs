@@ -51,8 +51,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crossbeam_utils::CachePadded;
 
-use crate::engine::{DefaultMemory, DefaultPool};
+use crate::memory::DefaultMemory;
 use crate::memory::{Block, Memory};
+use crate::pool::DefaultPool;
 use crate::pool::Pool;
 use crate::sync::Mutex;
 use crate::sync::atomic::AtomicU64;

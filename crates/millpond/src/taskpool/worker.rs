@@ -2,8 +2,9 @@
 
 use super::block::{ArgBlock, TaskBlock};
 use super::{Counters, Function, Seat, TaskPool};
-use crate::engine::{DefaultMemory, DefaultPool};
+use crate::memory::DefaultMemory;
 use crate::memory::{Block, Memory};
+use crate::pool::DefaultPool;
 use crate::pool::{Leave, Pool, Put};
 use crate::sync::MutexGuard;
 use crate::sync::atomic::AtomicU64;

@@ -8,12 +8,12 @@ use super::fiber::{Fiber, Order};
 use super::run::is_unscoped;
 use super::stay::{PAUSE, Patience};
 use super::wait::Waiter;
-use crate::engine::Engine;
-use crate::engine::store::TaskStore;
 use crate::memory::Memory;
 use crate::pool::{Leave, Pool, Put};
 use crate::record::What;
 use crate::task::TaskRef;
+use crate::worker::engine::WorkerEngine;
+use crate::worker::engine::store::TaskStore;
 
 use Place::{Away, Here, Outside};
 
@@ -42,7 +42,7 @@ const TURNS: [[Place; 3]; 4] =
 /// The number of a search that begins outside.
 const OUTSIDE_FIRST: usize = 0;
 
-impl<E: Engine> Worker<E> {
+impl<E: WorkerEngine> Worker<E> {
     /// Runs tasks until `done`. Checks it whenever the bell has rung or there is no work.
     pub(crate) fn carry_until(&self, done: impl Fn() -> bool) {
         self.carry_some_until(u32::MAX, done);

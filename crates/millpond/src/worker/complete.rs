@@ -3,9 +3,9 @@
 use std::ptr::NonNull;
 
 use super::Worker;
+use super::nest_frame::NestFrame;
 use crate::depend::tracker::Tracker;
 use crate::depend::{Mode, Released};
-use crate::engine::Engine;
 use crate::error::{Error, Kind};
 use crate::handle::Datum;
 use crate::handle::reduction::Reduction;
@@ -13,8 +13,9 @@ use crate::handle::version::{State, Version};
 use crate::panics::PanicPayload;
 use crate::pool::Put;
 use crate::record::What;
-use crate::runtime::scope_state::ScopeState;
-use crate::task::{NestFrame, Record, Role, TaskRef, flag};
+use crate::task::{Record, Role, TaskRef, flag};
+use crate::worker::engine::WorkerEngine;
+use crate::worker::scope_state::ScopeState;
 
 /// How a body ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +117,11 @@ fn contribute(task: TaskRef) -> Result<(), Error> {
     result
 }
 
+/// The reduction that a combine task ends.
+pub(crate) fn reduction_of(task: TaskRef) -> NonNull<Reduction> {
+    NonNull::from(task.records()[0].reduction().expect("a combine task accesses a reduction"))
+}
+
 /// The failure of a task whose body or reducer panicked, or whose body returned an error.
 #[cold]
 pub(crate) fn panicked(task: TaskRef, caught: &PanicPayload) -> Error {
@@ -143,7 +149,7 @@ fn poison_one(record: &Record, cause: &Error) {
     }
 }
 
-impl<E: Engine> Worker<E> {
+impl<E: WorkerEngine> Worker<E> {
     /// A leaf has ended well. Returns the parent that is complete with it, if any: the caller
     /// continues with that one.
     #[inline]
@@ -272,7 +278,7 @@ impl<E: Engine> Worker<E> {
     /// The combine task has ended: nothing uses the reduction any more.
     #[cold]
     pub(crate) fn end_reduction(&self, task: TaskRef) {
-        let reduction = crate::runtime::spawn::combine::reduction_of(task);
+        let reduction = reduction_of(task);
         // SAFETY: the reduction lives until it is freed below.
         let datum: NonNull<Datum> = unsafe { reduction.as_ref() }.datum();
         // SAFETY: all members were released before the combine task was granted.
@@ -377,7 +383,7 @@ impl<E: Engine> Worker<E> {
     }
 
     fn complete_parent(&self, task: TaskRef) -> Option<TaskRef> {
-        let frame: NonNull<NestFrame> = task.frame_at();
+        let frame: NonNull<NestFrame> = task.nest_frame_at();
         // SAFETY: the parent's body has run, so its frame exists. It stays until the block is
         // freed.
         let this = unsafe { frame.as_ref() };

@@ -5,8 +5,8 @@ use std::ptr::NonNull;
 
 use super::Worker;
 use super::forks::{Forks, Head, Place};
-use crate::engine::Engine;
 use crate::record::log::Log;
+use crate::worker::engine::WorkerEngine;
 use crate::worker::fork::ForkOps;
 use crate::worker::seats::Shared;
 
@@ -46,7 +46,7 @@ impl CurrentWorker {
 impl Current {
     const NONE: Current = Current { runtime_id: 0, shared: std::ptr::null(), forks: None };
 
-    fn of<E: Engine>(worker: &Worker<E>) -> Self {
+    fn of<E: WorkerEngine>(worker: &Worker<E>) -> Self {
         let (runtime_id, shared) = (worker.shared().runtime_id(), std::ptr::from_ref(worker.shared()).cast());
         Current { runtime_id, shared, forks: Some(NonNull::from(worker.forks())) }
     }
@@ -117,14 +117,14 @@ pub(crate) fn is_of(runtime_id: u64) -> bool {
 
 /// The worker of `shared` that this thread is, if it is one. Workers of its caller contexts do not
 /// count.
-pub(crate) fn worker_of<E: Engine>(shared: &Shared<E>) -> Option<&Worker<E>> {
+pub(crate) fn worker_of<E: WorkerEngine>(shared: &Shared<E>) -> Option<&Worker<E>> {
     let same = std::ptr::eq(CURRENT.get().shared, std::ptr::from_ref(shared).cast());
     if same { worker_within(shared) } else { None }
 }
 
 /// The worker of runtime `shared`, or of one of its caller contexts, that this thread is, if it is
 /// one.
-pub(crate) fn worker_within<E: Engine>(shared: &Shared<E>) -> Option<&Worker<E>> {
+pub(crate) fn worker_within<E: WorkerEngine>(shared: &Shared<E>) -> Option<&Worker<E>> {
     let current = CURRENT.get();
     // SAFETY: the worker belongs to that runtime, whose caller contexts have the same engine, so it
     // has this type. The runtime keeps its workers, also those in caller contexts, as long as it
@@ -156,7 +156,7 @@ thread_local! {
 
 /// Whether this thread holds the inject seat of runtime `shared`. If so, a nested visit (for
 /// example by a value's drop) must not ask for the seat again.
-pub(crate) fn visits<E: Engine>(shared: &Shared<E>) -> bool {
+pub(crate) fn visits<E: WorkerEngine>(shared: &Shared<E>) -> bool {
     std::ptr::eq(VISITED.get(), std::ptr::from_ref(shared).cast())
 }
 
@@ -181,7 +181,7 @@ impl Visit {
         Visit(before)
     }
 
-    pub(crate) fn new<E: Engine>(shared: &Shared<E>) -> Self {
+    pub(crate) fn new<E: WorkerEngine>(shared: &Shared<E>) -> Self {
         Visit(VISITED.replace(std::ptr::from_ref(shared).cast()))
     }
 
@@ -249,7 +249,7 @@ pub(crate) struct OnStack(Current, *const (), *const (), usize);
 impl OnStack {
     /// The values at the bottom of a fiber of this worker. They do not come from the carrier's
     /// current state, which the carrier may leave before the fiber ends.
-    pub(crate) fn bottom<E: Engine>(worker: &Worker<E>) -> Self {
+    pub(crate) fn bottom<E: WorkerEngine>(worker: &Worker<E>) -> Self {
         OnStack(Current::of(worker), std::ptr::null(), std::ptr::null(), 0)
     }
 
@@ -270,7 +270,7 @@ impl OnStack {
 pub(crate) struct Enter(Current);
 
 impl Enter {
-    pub(crate) fn new<E: Engine>(worker: &Worker<E>) -> Self {
+    pub(crate) fn new<E: WorkerEngine>(worker: &Worker<E>) -> Self {
         Self::replace(Current::of(worker))
     }
 

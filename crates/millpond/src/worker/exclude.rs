@@ -4,10 +4,10 @@ use std::ptr::{self, NonNull};
 
 use super::Worker;
 use crate::depend::Mode;
-use crate::engine::Engine;
 use crate::handle::Version;
 use crate::pool::Put;
 use crate::task::{Record, TaskRef, flag};
+use crate::worker::engine::WorkerEngine;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
@@ -54,7 +54,7 @@ fn hand_over(version: &Version, handed: impl FnOnce(&Record)) -> Option<TaskRef>
     acquire_after(task, record.version()).then_some(task)
 }
 
-impl<E: Engine> Worker<E> {
+impl<E: WorkerEngine> Worker<E> {
     /// Gives back an exclusion of task `by`. The task that is handed it goes on to its next ones,
     /// or into the pool.
     pub(super) fn release_exclusion(&self, by: TaskRef, version: &Version) {

@@ -16,9 +16,9 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::current::OnStack;
 use super::overflow::{self, Here, Running};
-use super::turns::replace_held;
 #[cfg(feature = "stack")]
-use crate::stack::Frames;
+use super::stack_head::StackHead;
+use super::turns::replace_held;
 use crate::sync::global::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sync::system;
 use crate::task::TaskRef;
@@ -150,9 +150,9 @@ impl Fibers {
     /// Runs tasks of a dataflow stack, perhaps on top of a body. If one of them overflows this
     /// stack, the report names it.
     #[cfg(feature = "stack")]
-    pub(super) fn in_stack<R>(&self, frames: &Frames, run: impl FnOnce() -> R) -> R {
+    pub(super) fn in_stack<R>(&self, stack: NonNull<StackHead>, run: impl FnOnce() -> R) -> R {
         self.on_top(|| {
-            self.running.set(Running::stack(frames));
+            self.running.set(Running::stack(stack));
             run()
         })
     }

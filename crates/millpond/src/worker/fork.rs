@@ -5,7 +5,6 @@ use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::ptr::NonNull;
 
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::panics::{PanicPayload, catch};
 use crate::pool::{Leave, Pool};
@@ -13,6 +12,7 @@ use crate::record::log::Log;
 use crate::record::{Cause, Id};
 use crate::task::{Role, TaskRef, VTable};
 use crate::worker::current;
+use crate::worker::engine::WorkerEngine;
 use crate::worker::forks::{Forks, Head, Offer, Place};
 use crate::worker::wait::{Seat, Waiter};
 use crate::worker::{Awaited, Worker};
@@ -31,7 +31,7 @@ pub(crate) struct ForkOps {
 }
 
 impl ForkOps {
-    pub(crate) const fn of<E: Engine>() -> &'static ForkOps {
+    pub(crate) const fn of<E: WorkerEngine>() -> &'static ForkOps {
         &ForkOps {
             seat: seat::<E>,
             offer: offer::<E>,
@@ -48,7 +48,7 @@ impl ForkOps {
 /// # Safety
 ///
 /// `worker` is a `Worker<E>` whose seat this thread holds.
-unsafe fn the<'a, E: Engine>(worker: *const ()) -> &'a Worker<E> {
+unsafe fn the<'a, E: WorkerEngine>(worker: *const ()) -> &'a Worker<E> {
     // SAFETY: as the caller promises.
     unsafe { &*worker.cast() }
 }
@@ -56,7 +56,7 @@ unsafe fn the<'a, E: Engine>(worker: *const ()) -> &'a Worker<E> {
 /// # Safety
 ///
 /// As `the`.
-unsafe fn seat<E: Engine>(worker: *const ()) -> NonNull<Seat> {
+unsafe fn seat<E: WorkerEngine>(worker: *const ()) -> NonNull<Seat> {
     // SAFETY: passed on.
     NonNull::from(unsafe { the::<E>(worker) }.seat())
 }
@@ -64,7 +64,7 @@ unsafe fn seat<E: Engine>(worker: *const ()) -> NonNull<Seat> {
 /// # Safety
 ///
 /// As `the`, and as `Worker::offer`.
-unsafe fn offer<E: Engine>(worker: *const (), fork: NonNull<Head>, recorded_at: Option<Place>) {
+unsafe fn offer<E: WorkerEngine>(worker: *const (), fork: NonNull<Head>, recorded_at: Option<Place>) {
     // SAFETY: passed on.
     let worker = unsafe { the::<E>(worker) };
     // SAFETY: passed on.
@@ -74,7 +74,7 @@ unsafe fn offer<E: Engine>(worker: *const (), fork: NonNull<Head>, recorded_at: 
 /// # Safety
 ///
 /// As `the`.
-unsafe fn is_hungry<E: Engine>(worker: *const ()) -> bool {
+unsafe fn is_hungry<E: WorkerEngine>(worker: *const ()) -> bool {
     // SAFETY: passed on.
     let shared = unsafe { the::<E>(worker) }.shared();
     shared.pool.is_hungry() && !shared.is_forked()
@@ -83,7 +83,7 @@ unsafe fn is_hungry<E: Engine>(worker: *const ()) -> bool {
 /// # Safety
 ///
 /// As `the`.
-unsafe fn take_back<E: Engine>(worker: *const (), task: TaskRef) -> bool {
+unsafe fn take_back<E: WorkerEngine>(worker: *const (), task: TaskRef) -> bool {
     // SAFETY: passed on.
     unsafe { the::<E>(worker) }.take_fork_back(task)
 }
@@ -91,7 +91,7 @@ unsafe fn take_back<E: Engine>(worker: *const (), task: TaskRef) -> bool {
 /// # Safety
 ///
 /// As `the`. The task is an offer that has ended.
-unsafe fn free<E: Engine>(worker: *const (), task: TaskRef) {
+unsafe fn free<E: WorkerEngine>(worker: *const (), task: TaskRef) {
     // SAFETY: passed on.
     unsafe { the::<E>(worker) }.free(task);
 }
@@ -99,7 +99,7 @@ unsafe fn free<E: Engine>(worker: *const (), task: TaskRef) {
 /// # Safety
 ///
 /// As `the`.
-unsafe fn wait<E: Engine>(worker: *const (), waiter: &Waiter, awaited: Awaited) {
+unsafe fn wait<E: WorkerEngine>(worker: *const (), waiter: &Waiter, awaited: Awaited) {
     // SAFETY: passed on.
     unsafe { the::<E>(worker) }.wait_apart(waiter, awaited);
 }
@@ -107,7 +107,7 @@ unsafe fn wait<E: Engine>(worker: *const (), waiter: &Waiter, awaited: Awaited) 
 /// # Safety
 ///
 /// As `the`.
-unsafe fn step_back<E: Engine>(worker: *const ()) {
+unsafe fn step_back<E: WorkerEngine>(worker: *const ()) {
     // SAFETY: passed on.
     let worker = unsafe { the::<E>(worker) };
     // In the child process of a fork, no thread would find the tasks that it leaves.
@@ -119,7 +119,7 @@ unsafe fn step_back<E: Engine>(worker: *const ()) {
 /// # Safety
 ///
 /// As `the`.
-unsafe fn log<E: Engine>(worker: *const ()) -> NonNull<Log> {
+unsafe fn log<E: WorkerEngine>(worker: *const ()) -> NonNull<Log> {
     // SAFETY: passed on.
     NonNull::from(&unsafe { the::<E>(worker) }.log)
 }

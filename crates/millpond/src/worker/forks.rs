@@ -81,6 +81,7 @@ use super::wait::{Seat, Waiter};
 use crate::memory::Block;
 use crate::record::Id;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use crate::task::ScopePtr;
 use crate::task::{Header, NewTask, TaskRef, VTable};
 
 #[cfg(all(test, loom))]
@@ -199,7 +200,7 @@ impl Offer {
         let new = NewTask {
             // SAFETY: the fork was not offered, as the caller promises.
             vtable: unsafe { head.table() },
-            scope_state: NonNull::dangling(),
+            scope: ScopePtr::DANGLING,
             order: 0,
             place: at,
             priority: 0,

@@ -15,9 +15,9 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 
 use crate::clock::{ticks, ticks_per_ns};
-use crate::runtime::scope_state::ScopeState;
 use crate::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::task::VTable;
+use crate::worker::scope_state::ScopeState;
 
 /// A worker measures one body in this many.
 const BODIES_PER_MEASUREMENT: u64 = 16;

@@ -9,41 +9,54 @@ use std::rc::Rc;
 use crossbeam_utils::CachePadded;
 
 use crate::depend::tracker::Tracker;
-use crate::engine::Engine;
-use crate::engine::store::TaskStore;
+use crate::handle::Version;
 use crate::memory::{Block, Memory};
 use crate::pool::{Leave, Pool, Put};
 use crate::record::log::Log;
 use crate::record::{Recorder, What};
-use crate::runtime::config::Config;
-use crate::runtime::scope_state::ScopeState;
-use crate::runtime::spawn::issue::Retired;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 use crate::task::{Role, TaskRef, flag};
+use crate::worker::config::Config;
+use crate::worker::engine::WorkerEngine;
+use crate::worker::engine::store::TaskStore;
 use crate::worker::fork::ForkOps;
+use crate::worker::scope_state::ScopeState;
 use crate::worker::seats::Shared;
 
+pub(crate) mod after_fork;
+pub(crate) mod cancel;
 mod carrier;
 pub(crate) mod complete;
+pub(crate) mod config;
+mod count;
 pub(crate) mod current;
+pub(crate) mod engine;
 mod exclude;
+pub(crate) mod external;
 pub(crate) mod fiber;
 pub(crate) mod fork;
 pub(crate) mod forks;
 pub(crate) mod grain;
+pub(crate) mod nest_frame;
 pub(crate) mod overflow;
 pub(crate) mod parker;
+pub(crate) mod pin;
 mod run;
 mod scarce;
+pub(crate) mod scope_state;
 pub(crate) mod seats;
 pub(crate) mod slack;
 pub(crate) mod sleep;
 pub(crate) mod spares;
+pub(crate) mod stack_head;
 mod stay;
 pub(crate) mod threads;
 pub(crate) mod turns;
 pub(crate) mod wait;
+pub(crate) mod waiting;
+pub(crate) mod watch;
+pub(crate) mod watched;
 
 use current::CurrentWorker;
 use fiber::Fibers;
@@ -55,14 +68,14 @@ use wait::{Seat, Waiter};
 
 /// The local parts of pool, memory manager and scheme that a worker keeps.
 pub(crate) type Locals<E> = (
-    <<E as Engine>::Pool as Pool>::Local,
-    <<E as Engine>::Memory as Memory>::Local,
-    <<E as Engine>::Tracker as Tracker>::Local,
+    <<E as WorkerEngine>::Pool as Pool>::Local,
+    <<E as WorkerEngine>::Memory as Memory>::Local,
+    <<E as WorkerEngine>::Tracker as Tracker>::Local,
 );
 
 /// The state of one worker. `seat` and `counters` are shared. Only the worker's thread touches
 /// everything else.
-pub struct Worker<E: Engine> {
+pub struct Worker<E: WorkerEngine> {
     seat: Seat,
     counters: CachePadded<Counters>,
     /// The `Shared` of its runtime. Untyped, because a debug build describes all types that fields
@@ -108,15 +121,19 @@ pub struct Worker<E: Engine> {
 
 // SAFETY: only the thread that holds the seat touches what is not synchronized (see above). The
 // seat changes its thread only under a lock (`worker::seats`).
-unsafe impl<E: Engine> Sync for Worker<E> {}
+unsafe impl<E: WorkerEngine> Sync for Worker<E> {}
 // SAFETY: as above.
-unsafe impl<E: Engine> Send for Worker<E> {}
+unsafe impl<E: WorkerEngine> Send for Worker<E> {}
 
 #[derive(Debug, Default)]
 struct Counters {
     tasks: AtomicU64,
     steals: AtomicU64,
 }
+
+/// A version that a prepare retired while no task used it, and the place in reference order of the
+/// task that writes the new one.
+pub(crate) type Retired = (NonNull<Version>, u64);
 
 /// What one worker did since the runtime was built; see
 /// [`Runtime::counts`](crate::Runtime::counts).
@@ -145,7 +162,7 @@ impl WorkerCounts {
     }
 }
 
-impl<E: Engine> Worker<E> {
+impl<E: WorkerEngine> Worker<E> {
     pub(crate) fn new(
         index: usize,
         sleep: Arc<Sleep>,
@@ -444,7 +461,7 @@ impl<E: Engine> Worker<E> {
     #[inline]
     fn begin(task: TaskRef) -> Option<TaskRef> {
         if task.header().role() == Role::Wait {
-            Waiter::wake_at(crate::runtime::wait_on::waiter_of(task));
+            Waiter::wake_at(waiting::waiter_of(task));
             return None;
         }
         exclude::acquire_all(task).then_some(task)

@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::fmt::{self, Write};
 use std::ptr::{self, NonNull};
 
-use crate::stack::Frames;
+use super::stack_head::StackHead;
 use crate::sync::system::{self, SignalStack};
 use crate::task::TaskRef;
 
@@ -42,8 +42,8 @@ impl Running {
         Running(task.0.as_ptr().cast_const().cast())
     }
 
-    pub(super) fn stack(frames: &Frames) -> Self {
-        Running(ptr::from_ref(frames).cast::<()>().map_addr(|at| at | 1))
+    pub(super) fn stack(stack: NonNull<StackHead>) -> Self {
+        Running(stack.as_ptr().cast_const().cast::<()>().map_addr(|at| at | 1))
     }
 
     /// The task whose body runs, if it is known.
@@ -55,9 +55,9 @@ impl Running {
         if self.0.addr() & 1 == 0 {
             return NonNull::new(self.0.cast_mut().cast()).map(TaskRef);
         }
-        // SAFETY: as the caller promises. A stack exists as long as it runs.
-        let frames = unsafe { &*self.0.map_addr(|at| at & !1).cast::<Frames>() };
-        frames.running()
+        let stack = NonNull::new(self.0.map_addr(|at| at & !1).cast_mut().cast::<StackHead>())?;
+        // SAFETY: as the caller promises.
+        unsafe { StackHead::running(stack) }
     }
 }
 

@@ -8,17 +8,18 @@ use super::carrier::AGE;
 use super::complete::{Ran, may_start, refusal};
 use super::forks::Offer;
 use super::grain::{self, Length};
+#[cfg(feature = "stack")]
+use super::stack_head::StackHead;
 use super::stay::Awaited;
 use super::{Worker, wait::Waiter};
 use crate::depend::tracker::Tracker;
-use crate::engine::Engine;
-use crate::engine::store::TaskStore;
 use crate::panics::MustNotUnwind;
 use crate::pool::{Leave, Pool, Put};
-use crate::runtime::scope_state::ScopeState;
-#[cfg(feature = "stack")]
-use crate::stack::Frames;
-use crate::task::{NestFrame, Record, Role, TaskRef, VTable, flag};
+use crate::task::{Record, Role, TaskRef, VTable, flag};
+use crate::worker::engine::WorkerEngine;
+use crate::worker::engine::store::TaskStore;
+use crate::worker::nest_frame::NestFrame;
+use crate::worker::scope_state::ScopeState;
 
 /// How much stack, in bytes, must be left for a body that runs on top of a waiting one. If half of
 /// the stack is more than this, that much must be left.
@@ -49,7 +50,7 @@ fn is_below(task: TaskRef, scope_state: &ScopeState) -> bool {
     if scope_state.is_root() { scope.has_root(scope_state) } else { scope.is_near_below(scope_state) }
 }
 
-impl<E: Engine> Worker<E> {
+impl<E: WorkerEngine> Worker<E> {
     /// The worker loop. A fiber enters it with a first task. It ends when there is no task, when
     /// the bell was rung, or when the budget is used up.
     ///
@@ -139,8 +140,8 @@ impl<E: Engine> Worker<E> {
 
     /// Runs tasks of a stack, on top of a body that waits or spawns, if there is one.
     #[cfg(feature = "stack")]
-    pub(crate) fn in_stack<R>(&self, frames: &Frames, run: impl FnOnce() -> R) -> R {
-        self.fibers.in_stack(frames, run)
+    pub(crate) fn in_stack<R>(&self, stack: NonNull<StackHead>, run: impl FnOnce() -> R) -> R {
+        self.fibers.in_stack(stack, run)
     }
 
     pub(crate) fn erased(&self) -> *const () {
@@ -259,7 +260,7 @@ impl<E: Engine> Worker<E> {
     pub(crate) fn run_parent_from_pool(&self, task: TaskRef) -> Option<TaskRef> {
         self.count_body();
         let result = self.named(task, || self.run_body(task));
-        let frame: NonNull<NestFrame> = task.frame_at();
+        let frame: NonNull<NestFrame> = task.nest_frame_at();
         // SAFETY: `run` has made the frame, and the task cannot be complete before `close`.
         let frame = unsafe { frame.as_ref() };
         if let Err(error) = result {

@@ -9,14 +9,14 @@
 use super::Worker;
 use super::current::OnStack;
 use super::fiber;
-use crate::engine::Engine;
 use crate::error::Kind;
 use crate::task::TaskRef;
+use crate::worker::engine::WorkerEngine;
 
 /// How many tasks may run on a thread's own stack, one on top of the other.
 const MAX_TASKS_ON_THREAD: u32 = 16;
 
-impl<E: Engine> Worker<E> {
+impl<E: WorkerEngine> Worker<E> {
     /// Returns the reason why the body that runs here must not wait, if there is one.
     #[inline]
     pub(crate) fn refuses_wait(&self) -> Option<Kind> {

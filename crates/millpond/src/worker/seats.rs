@@ -41,19 +41,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::sync::Weak;
 
+use super::watched::{self, Watch};
 use crate::depend::tracker::Tracker;
-use crate::engine::store::TaskStore;
-use crate::engine::{Choices, Engine};
 use crate::memory::Memory;
 use crate::pool::{Leave, Pool};
 use crate::record::Recorder;
 use crate::record::live::Live;
-use crate::runtime::after_fork::{AfterFork, LOCKS};
-use crate::runtime::config::Config;
-use crate::runtime::watchdog::{self, Watch};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex, fork, unique_number};
+use crate::worker::after_fork::{AfterFork, LOCKS};
+use crate::worker::config::Config;
 use crate::worker::current::{self, Enter, Visit, visits, visits_any, worker_of, worker_within};
+use crate::worker::engine::store::TaskStore;
+use crate::worker::engine::{Choices, WorkerEngine};
 use crate::worker::grain::Kinds;
 use crate::worker::overflow;
 use crate::worker::parker::{Parkers, Place};
@@ -66,7 +66,7 @@ use crate::worker::{Worker, WorkerCounts};
 /// caller contexts.
 const CALLER_SEATS: usize = 4;
 
-pub struct Shared<E: Engine> {
+pub struct Shared<E: WorkerEngine> {
     /// A reference to itself, for [`keep`](Shared::keep).
     this: Weak<Shared<E>>,
     pub(crate) config: Config,
@@ -98,7 +98,7 @@ pub struct Shared<E: Engine> {
 }
 
 /// Where callers may work.
-struct CallerSeats<E: Engine> {
+struct CallerSeats<E: WorkerEngine> {
     /// The free seats.
     seats: Vec<usize>,
     /// The caller contexts that no caller uses.
@@ -117,7 +117,7 @@ struct Seats {
     spares: usize,
 }
 
-impl<E: Engine> Shared<E> {
+impl<E: WorkerEngine> Shared<E> {
     pub(crate) fn new(config: Config, choices: Choices<E>) -> std::sync::Arc<Self> {
         E::Tasks::prepare();
         fork::watch(LOCKS);
@@ -278,7 +278,7 @@ impl<E: Engine> Shared<E> {
     }
 
     /// If there is a watchdog, it watches until the returned value is dropped.
-    pub(crate) fn open_watched(&self) -> Option<watchdog::Open> {
+    pub(crate) fn open_watched(&self) -> Option<watched::Open> {
         self.config.watch.as_ref().filter(|_| !self.is_forked()).map(Watch::open)
     }
 
@@ -325,7 +325,7 @@ impl<E: Engine> Shared<E> {
             Taker::Start(seat) => {
                 // The new thread keeps a stack from its start.
                 let has_room = threads::has_room_beside(self.config.stack_size);
-                let thread = has_room.then(|| crate::runtime::start(&self.keep(), seat).ok()).flatten();
+                let thread = has_room.then(|| super::threads::start_worker(&self.keep(), seat).ok()).flatten();
                 let is_there = thread.is_some();
                 self.spares.note_started(seat, thread);
                 is_there
@@ -424,7 +424,7 @@ impl<E: Engine> Shared<E> {
     }
 }
 
-impl<E: Engine> CallerSeats<E> {
+impl<E: WorkerEngine> CallerSeats<E> {
     /// A free seat, or if there is none, a vacant caller context.
     fn take(&mut self) -> Option<Room<E>> {
         self.seats.pop().map(Room::Seat).or_else(|| self.vacant.pop().map(Room::CallerContext))
@@ -432,19 +432,19 @@ impl<E: Engine> CallerSeats<E> {
 }
 
 /// The seat or caller context of a caller. Its drop gives it back.
-struct CallerSeat<'a, E: Engine> {
+struct CallerSeat<'a, E: WorkerEngine> {
     shared: &'a Shared<E>,
     room: Room<E>,
 }
 
-enum Room<E: Engine> {
+enum Room<E: WorkerEngine> {
     Seat(usize),
     CallerContext(std::sync::Arc<Shared<E>>),
     /// A caller context in the child of a fork.
     AfterFork(std::sync::Arc<Shared<E>>),
 }
 
-impl<'a, E: Engine> CallerSeat<'a, E> {
+impl<'a, E: WorkerEngine> CallerSeat<'a, E> {
     fn new(shared: &'a Shared<E>) -> Self {
         if shared.is_forked() {
             return CallerSeat { shared, room: Room::AfterFork(shared.after_fork.take(shared)) };
@@ -468,7 +468,7 @@ impl<'a, E: Engine> CallerSeat<'a, E> {
     }
 }
 
-impl<E: Engine> Drop for CallerSeat<'_, E> {
+impl<E: WorkerEngine> Drop for CallerSeat<'_, E> {
     fn drop(&mut self) {
         match &self.room {
             Room::AfterFork(caller_context) => self.shared.after_fork.give_back(caller_context),

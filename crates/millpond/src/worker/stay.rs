@@ -38,14 +38,14 @@ use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 use super::{Worker, turns, wait::Waiter};
-use crate::engine::Engine;
-use crate::engine::store::TaskStore;
 use crate::error::Kind;
 use crate::memory::Memory;
 use crate::pool::{Leave, Put};
-use crate::runtime::scope_state::ScopeState;
 use crate::task::{Role, TaskRef};
+use crate::worker::engine::WorkerEngine;
+use crate::worker::engine::store::TaskStore;
 use crate::worker::forks::Private;
+use crate::worker::scope_state::ScopeState;
 
 /// A thread that lets others run yields its processor this often, and then sleeps. On a busy
 /// machine, the thread that works in its place may not get a processor for long.
@@ -191,7 +191,7 @@ enum Found {
     ForAnotherStack,
 }
 
-impl<E: Engine> Worker<E> {
+impl<E: WorkerEngine> Worker<E> {
     /// Waits until a parked waiter was woken. See the [module](self).
     pub(super) fn suspend(&self, waiter: &Waiter, awaited: Awaited) {
         debug_assert_eq!(self.forks.private(), Private::None, "forks of one stack only (`forks`, 5)");

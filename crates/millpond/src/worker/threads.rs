@@ -9,8 +9,13 @@ use std::io;
 use std::sync::mpsc;
 use std::thread::{Builder, JoinHandle};
 
+use super::current::{Enter, set_home};
+use super::engine::WorkerEngine;
 use super::fiber;
+use super::seats::Shared;
+use super::{overflow, pin};
 use crate::sync::system;
+use std::sync::Arc;
 
 /// More bytes than a thread takes at its start: its stack, and its stack of signal handlers.
 const BYTES_AT_START: usize = 8 << 20;
@@ -42,4 +47,21 @@ pub(crate) fn has_room_beside(size: usize) -> bool {
     const SPARE_BYTES: usize = 256 << 20;
     let size = size.saturating_add(SPARE_BYTES);
     system::addresses_left().map_or_else(|| fiber::try_stacks(1, size).is_ok(), |left| left >= size)
+}
+
+/// Starts the worker thread of a seat.
+pub(crate) fn start_worker<E: WorkerEngine>(shared: &Arc<Shared<E>>, seat: usize) -> io::Result<JoinHandle<()>> {
+    let (shared, inherited) = (Arc::clone(shared), pin::inherited());
+    start(format!("millpond-{seat}"), move || {
+        pin::release(inherited);
+        // A spare thread works in place of any worker, so it is not pinned.
+        if shared.config.pin && !shared.spares.has(seat) {
+            pin::worker(seat);
+        }
+        overflow::prepare_thread();
+        set_home(shared.runtime_id());
+        let worker = shared.worker(seat);
+        let _entered = Enter::new(worker);
+        worker.live();
+    })
 }

@@ -5,13 +5,11 @@ use std::ptr::{self, NonNull};
 
 use super::{Datum, ORPHAN, REDUCING};
 use crate::depend::Mode;
-#[cfg(feature = "stack")]
-use crate::depend::in_order::InOrder;
 use crate::depend::tracker::SchemeOps;
 use crate::handle::storage;
 use crate::handle::version::{Dropped, Place, State, Version, VersionKind};
-use crate::runtime::scope_state::{NESTED_EPOCH, ScopeState};
 use crate::sync::atomic::Ordering;
+use crate::worker::scope_state::{NESTED_EPOCH, ScopeState};
 
 /// A datum with its first version.
 ///
@@ -60,10 +58,10 @@ impl Whole {
     /// The caller must then call `settle`, and set the address of the value.
     #[cfg(feature = "stack")]
     #[inline(always)]
-    pub(crate) fn own<T>(scope_state: &ScopeState) -> Whole {
+    pub(crate) fn own<T>(scope_state: &ScopeState, scheme: &'static SchemeOps) -> Whole {
         let first = Version::new(VersionKind::of::<T>(), Place::Held, NonNull::dangling());
         let datum = Datum::new(true);
-        datum.claim_new(scope_state.claim(), SchemeOps::of::<InOrder>());
+        datum.claim_new(scope_state.claim(), scheme);
         datum.set_seen(scope_state.epoch(), Mode::Inout);
         Whole { datum, first }
     }

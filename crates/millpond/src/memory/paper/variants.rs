@@ -74,7 +74,7 @@ macro_rules! rows {
             ($d name:expr, $d M:ident => $d body:expr) => {
                 match $d name {
                     "default" => {
-                        type $d M = $d crate::DefaultMemory;
+                        type $d M = $d crate::memory::DefaultMemory;
                         Some($d body)
                     }
                     $($name => {

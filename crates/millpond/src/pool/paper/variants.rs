@@ -76,7 +76,7 @@ macro_rules! rows {
             ($d name:expr, $d P:ident => $d body:expr) => {
                 match $d name {
                     "default" => {
-                        type $d P = $d crate::DefaultPool;
+                        type $d P = $d crate::pool::DefaultPool;
                         Some($d body)
                     }
                     $($name => {

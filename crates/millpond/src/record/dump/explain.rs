@@ -14,7 +14,7 @@ use crate::clock;
 use crate::depend::Mode;
 use crate::record::live::{Access, ByUse, Copied, Entry, Live, Stands};
 use crate::record::{Cause, Id, Recorder};
-use crate::runtime::external::admission;
+use crate::worker::external;
 
 /// The unfinished bodies, the oldest first, and the running bodies, the longest first.
 pub(crate) fn explain(live: &Live, recorder: &Recorder) -> (Vec<Unfinished>, Vec<Busy>) {
@@ -331,7 +331,7 @@ impl All<'_> {
             return (State::Waiting { cause: stands.cause, worker }, stands.since, self.waits_in_body(*id, stands));
         }
         let ready_at = entry.ready_at();
-        if admission::is_admission(entry.order) && !entry.met {
+        if external::is_admission(entry.order) && !entry.met {
             return (State::Pending, ready_at, Vec::new());
         }
         let data = self.waits_for_data(ix);

@@ -11,41 +11,18 @@ use std::pin::pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 
-use crossbeam_utils::CachePadded;
-
 use super::future::{FutureCode, Turn, Turned};
-use crate::access::Root;
-use crate::engine::Engine;
+use crate::handle::access::Root;
 use crate::pool::Put;
+use crate::runtime::engine::Engine;
 use crate::runtime::external::tasks::{Pending, Precondition, WaitError};
-use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::Options;
 use crate::runtime::spawn::body::{Body, Code, payload, write_body};
-use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::task::{NewTask, Role, Shape, TaskRef, VTable, flag};
 use crate::worker::current::worker_of;
+use crate::worker::external::Admission;
+use crate::worker::scope_state::ScopeState;
 use crate::worker::seats::Shared;
-
-/// The first place in reference order of an external task.
-const EXTERNAL: u64 = 1 << 62;
-
-/// The position of the seat's bits in a place; the number of the task is below.
-const SEAT_SHIFT: u32 = 44;
-
-/// Whether a task with this place in reference order is an external task.
-pub(crate) fn is_admission(order: u64) -> bool {
-    order >= EXTERNAL
-}
-
-/// See the [module](self).
-#[derive(Debug)]
-pub(crate) struct Admission {
-    seats: Box<[CachePadded<AtSeat>]>,
-    scope_state: NonNull<ScopeState>,
-    /// The runtime's `Shared`; `ops` knows its type.
-    shared: NonNull<()>,
-    ops: &'static Ops,
-}
 
 /// Operations of a runtime, for code that does not know the engine. The first argument is the
 /// runtime's `Shared`.
@@ -63,26 +40,17 @@ type Place = &'static Location<'static>;
 /// Polls a future as this task, if there is one.
 type Poller<'p> = &'p mut dyn FnMut(Option<TaskRef>) -> Turned;
 
-// SAFETY: any thread may use a runtime's `Shared`, and the parts of a scope state that are used
-// here.
-unsafe impl Send for Admission {}
-// SAFETY: as above.
-unsafe impl Sync for Admission {}
-
-#[derive(Debug, Default)]
-struct AtSeat {
-    made: AtomicU64,
-    let_in: AtomicU64,
-}
-
 impl Admission {
     /// The admission of a scope of this runtime.
     pub(in crate::runtime) fn of<E: Engine>(shared: &Shared<E>, scope_state: NonNull<ScopeState>) -> Self {
-        Self::new(shared.seats(), scope_state, NonNull::from(shared).cast(), Ops::of::<E>())
+        let ops = NonNull::from(Ops::of::<E>()).cast();
+        Admission::new(shared.seats(), scope_state, NonNull::from(shared).cast(), ops)
     }
 
-    fn new(seats: usize, scope_state: NonNull<ScopeState>, shared: NonNull<()>, ops: &'static Ops) -> Self {
-        Admission { seats: (0..seats).map(|_| CachePadded::default()).collect(), scope_state, shared, ops }
+    /// The operations of its runtime.
+    fn ops(&self) -> &'static Ops {
+        // SAFETY: `of` stored a reference to a constant.
+        unsafe { self.ops.cast().as_ref() }
     }
 
     /// Sends a task to the workers: all its preconditions are met. Takes no reference, because the
@@ -93,8 +61,8 @@ impl Admission {
     /// This admission held the task.
     pub(in crate::runtime) unsafe fn let_in(this: NonNull<Admission>, task: TaskRef) {
         // SAFETY: the scope does not end before the task.
-        let Admission { ops, shared, .. } = unsafe { this.as_ref() };
-        let (ops, shared) = (*ops, *shared);
+        let admission = unsafe { this.as_ref() };
+        let (ops, shared) = (admission.ops(), admission.shared);
         // SAFETY: the runtime lives as long as the scope.
         unsafe { (ops.let_in)(shared, task) }
     }
@@ -107,8 +75,8 @@ impl Admission {
     /// [`ScopeState::count_hidden_spawn`] added the count.
     pub(in crate::runtime) unsafe fn leave(this: NonNull<Admission>) {
         // SAFETY: the admission's scope is outstanding as long as it has this count.
-        let Admission { ops, shared, scope_state, .. } = unsafe { this.as_ref() };
-        let (ops, shared, scope_state) = (*ops, *shared, *scope_state);
+        let admission = unsafe { this.as_ref() };
+        let (ops, shared, scope_state) = (admission.ops(), admission.shared, admission.scope_state);
         // SAFETY: as above; and the runtime lives as long as the scope.
         unsafe { (ops.leave)(shared, scope_state) }
     }
@@ -119,7 +87,7 @@ impl Admission {
     pub(in crate::runtime) fn make(&self, vtable: &'static VTable, payload: Layout, mut options: Options) -> TaskRef {
         options.bytes = 0;
         // SAFETY: the owner of the admission keeps the scope from ending.
-        unsafe { (self.ops.make)(self.shared, self, vtable, payload, options) }
+        unsafe { (self.ops().make)(self.shared, self, vtable, payload, options) }
     }
 
     /// Makes a task of code and closure.
@@ -153,7 +121,7 @@ impl Admission {
     pub(in crate::runtime) unsafe fn future<F: Future<Output = ()> + Send>(&self, options: Options, future: F) {
         let task = self.make_future(options, future);
         // SAFETY: just made.
-        unsafe { (self.ops.start)(self.shared, task) }
+        unsafe { (self.ops().start)(self.shared, task) }
     }
 
     /// Makes a task of a future.
@@ -195,34 +163,8 @@ impl Admission {
             }
         };
         // SAFETY: the owner of the admission keeps the scope from ending.
-        unsafe { (self.ops.wait)(self.shared, self, place, &mut poll) }?;
+        unsafe { (self.ops().wait)(self.shared, self, place, &mut poll) }?;
         Ok(output.expect("the future was ready"))
-    }
-
-    /// The state of the admission's scope.
-    pub(in crate::runtime) fn scope_state(&self) -> NonNull<ScopeState> {
-        self.scope_state
-    }
-
-    /// Counts a held task. Returns its place in reference order, after everything that the body
-    /// spawns itself.
-    #[inline]
-    pub(crate) fn count_made(&self, seat: usize) -> u64 {
-        EXTERNAL + ((seat as u64) << SEAT_SHIFT) + bump(&self.seats[seat].made)
-    }
-
-    /// Counts a task with all preconditions met.
-    #[inline]
-    pub(crate) fn count_let_in(&self, seat: usize) {
-        bump(&self.seats[seat].let_in);
-    }
-
-    /// The number of held tasks; see the [module](self).
-    pub(crate) fn held(&self) -> u64 {
-        let sum =
-            |of: fn(&AtSeat) -> &AtomicU64| -> u64 { self.seats.iter().map(|at| of(at).load(Ordering::Acquire)).sum() };
-        let let_in = sum(|at| &at.let_in);
-        sum(|at| &at.made) - let_in
     }
 }
 
@@ -295,7 +237,7 @@ unsafe fn make<E: Engine>(
         let shape = Shape { extras: extras.is_some(), accesses: 0, nest: vtable.role == Role::Nest };
         let block = worker.alloc(shape.block_size(payload));
         let (place, priority) = (options.place, options.priority);
-        let new = NewTask { vtable, scope_state: admission.scope_state, order, place, priority, extras, accesses: 0 };
+        let new = NewTask { vtable, scope: admission.scope_state.into(), order, place, priority, extras, accesses: 0 };
         // SAFETY: the block is fresh and has the size of these parts.
         let task = unsafe { TaskRef::create(block, new) };
         if recorded {
@@ -330,28 +272,4 @@ unsafe fn wait<E: Engine>(
     // SAFETY: passed on.
     let worker = worker_of(unsafe { the::<E>(shared) });
     worker.expect("a task of the same scope waits for the future").poll_in_place(admission, place, poll)
-}
-
-#[cfg(all(test, loom))]
-impl Admission {
-    /// An admission without a runtime.
-    pub(in crate::runtime) fn unowned(seats: usize) -> Self {
-        const OPS: &Ops = &Ops {
-            let_in: |_, _| unreachable!(),
-            leave: |_, _| unreachable!(),
-            make: |_, _, _, _, _| unreachable!(),
-            start: |_, _| unreachable!(),
-            wait: |_, _, _, _| unreachable!(),
-        };
-        Self::new(seats, NonNull::dangling(), NonNull::dangling(), OPS)
-    }
-}
-
-/// Counts without a read-modify-write: only the holder of the seat writes. Returns the count
-/// before.
-#[inline]
-fn bump(counter: &AtomicU64) -> u64 {
-    let before = counter.load(Ordering::Relaxed);
-    counter.store(before + 1, Ordering::Release);
-    before
 }

@@ -21,11 +21,11 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-use crate::runtime::external::admission::Admission;
 use crate::runtime::external::tasks::{Pending, WaitError};
 use crate::runtime::spawn::{Options, Task};
 use crate::sync::{Mutex, MutexGuard};
 use crate::worker::current::Inside;
+use crate::worker::external::{Admission, HandleState};
 
 /// A handle of a root scope: it spawns tasks from data that was made before the scope.
 ///
@@ -59,7 +59,7 @@ use crate::worker::current::Inside;
 /// ```
 #[derive(Clone, Debug)]
 pub struct ScopeHandle<'env> {
-    inner: Arc<Inner>,
+    inner: Arc<HandleState>,
     _lives: PhantomData<fn(&'env ()) -> &'env ()>,
 }
 
@@ -67,28 +67,15 @@ pub struct ScopeHandle<'env> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed;
 
-/// What all copies of a scope handle share.
-#[derive(Debug)]
-pub(crate) struct Inner {
-    /// Valid as long as the scope.
-    admission: NonNull<Admission>,
-    open: Mutex<bool>,
-}
-
-// SAFETY: any thread may use an admission.
-unsafe impl Send for Inner {}
-// SAFETY: as above.
-unsafe impl Sync for Inner {}
-
 /// The lock of a scope handle.
 pub(crate) struct Opening<'i>(MutexGuard<'i, bool>);
 
-impl Inner {
+impl HandleState {
     /// # Safety
     ///
     /// The admission belongs to a scope that closes the handle before it ends.
     pub(in crate::runtime) unsafe fn new(admission: &Admission) -> Arc<Self> {
-        Arc::new(Inner { admission: admission.into(), open: Mutex::new(true) })
+        Arc::new(HandleState { admission: admission.into(), open: Mutex::new(true) })
     }
 
     pub(in crate::runtime) fn lock(&self) -> Opening<'_> {
@@ -117,7 +104,7 @@ impl<'env> ScopeHandle<'env> {
     /// # Safety
     ///
     /// Everything that outlives `'env` outlives the scope.
-    pub(in crate::runtime) unsafe fn new(inner: Arc<Inner>) -> Self {
+    pub(in crate::runtime) unsafe fn new(inner: Arc<HandleState>) -> Self {
         ScopeHandle { inner, _lives: PhantomData }
     }
 

@@ -9,14 +9,14 @@ use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::ptr::NonNull;
 
-use crate::access::{In, Root};
-use crate::engine::{DefaultEngine, Engine};
-use crate::runtime::external::admission::Admission;
+use crate::handle::access::{In, Root};
+use crate::runtime::engine::{DefaultEngine, Engine};
 use crate::runtime::scope::Scope;
-use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::body::ParentCode;
 use crate::runtime::spawn::{Options, Task};
 use crate::task::TaskRef;
+use crate::worker::external::Admission;
+use crate::worker::scope_state::ScopeState;
 use crate::worker::seats::Shared;
 
 /// Spawns tasks into a root scope: from any of its tasks, and from other threads while it is open.

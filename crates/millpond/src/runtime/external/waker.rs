@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-use crate::engine::Engine;
 use crate::sync::Mutex;
 use crate::worker::Worker;
+use crate::worker::engine::WorkerEngine;
 use crate::worker::wait::Waiter;
 
 /// Wakes one body, any number of times, from any thread, as long as a waker exists.
@@ -90,7 +90,7 @@ pub(crate) fn poll_until_ready<F: Future>(future: F, waker: &Waker, mut wait: im
     }
 }
 
-impl<E: Engine> Worker<E> {
+impl<E: WorkerEngine> Worker<E> {
     /// Polls a future for a body, which waits by `wait` between polls. Panics if the body must not
     /// wait (`worker::scarce`).
     pub(crate) fn block_on<F: Future>(&self, future: F, wait: impl Fn(&Waiter)) -> F::Output {

@@ -23,18 +23,18 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::Waker;
 
-use super::super::watch::{Tell, Watched};
-use crate::engine::Engine;
 use crate::error::{Error, Kind, Label};
 use crate::panics::catch;
 use crate::record::Id;
-use crate::runtime::scope_state::ScopeState;
+use crate::runtime::engine::Engine;
 use crate::runtime::spawn::body::result_at;
 use crate::sync::atomic::Ordering;
 use crate::task::{Header, State, TaskRef};
 use crate::worker::Worker;
 use crate::worker::current;
+use crate::worker::scope_state::ScopeState;
 use crate::worker::wait::Waiter;
+use crate::worker::watch::{Tell, Watched};
 
 #[cfg(all(test, loom))]
 mod loom_tests;

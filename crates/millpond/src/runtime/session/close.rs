@@ -5,10 +5,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::Session;
-use crate::engine::{DefaultEngine, Engine};
 use crate::error::Error;
-use crate::runtime::watch::Tell;
+use crate::runtime::engine::{DefaultEngine, Engine};
 use crate::worker::current;
+use crate::worker::watch::Tell;
 
 /// The end of a session: a future that is ready when all tasks are complete. Made by
 /// [`Session::close`].

@@ -38,22 +38,22 @@ use std::ptr;
 use std::sync::{Arc, Weak};
 
 use super::super::Inner;
-use super::super::cancel::Cancels;
 use super::super::join::Release;
-use super::super::watch::Tell;
-use super::super::watchdog::Open;
 use super::super::window::LOOKS;
-use crate::engine::Engine;
 use crate::error::{Error, Kind, Label};
 use crate::handle::claim::{Claimant, runs_inline_here};
 use crate::panics::catch;
 use crate::record::What;
-use crate::runtime::scope_state::{Ends, NO_SEAT, ScopeState};
+use crate::runtime::engine::Engine;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use crate::task::TaskRef;
+use crate::worker::cancel::Cancels;
 use crate::worker::current::{Visit, visits_any, worker_within};
+use crate::worker::scope_state::{Ends, NO_SEAT, ScopeState};
 use crate::worker::seats::Shared;
+use crate::worker::watch::Tell;
+use crate::worker::watched::Open;
 use crate::worker::{Awaited, Worker};
 
 /// See the [module](self).

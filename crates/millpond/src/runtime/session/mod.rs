@@ -8,22 +8,22 @@ use std::sync::Arc;
 use std::thread;
 
 use super::Inner;
-use super::cancel::CancelToken;
 use super::join::{Pending, Spawned};
 use super::outcome::Outcome;
 use super::scope::Scope;
 use super::spawn::{Options, Spawn};
 use super::wait_on::Ref;
-use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In, Root};
-use crate::engine::{DefaultEngine, Engine};
 use crate::error::Error;
 use crate::handle::Handle;
+use crate::handle::access::{Accesses, ArgsOf, CanRead, CanWrite, In, Root};
 use crate::panics::catch;
 use crate::pool::{Leave, Put};
+use crate::runtime::engine::{DefaultEngine, Engine};
 use crate::runtime::external::waker::{BodyWaker, poll_until_ready};
 use crate::runtime::spawn::body::{Body, Code, ParentCode, payload, write_body};
 use crate::runtime::spawn::issue::{Plan, free_retired};
 use crate::task::{VTable, flag};
+use crate::worker::cancel::CancelToken;
 use crate::worker::current::{worker_of, worker_within};
 use crate::worker::{Awaited, Worker};
 

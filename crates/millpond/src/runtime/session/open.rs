@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::Weak;
 
 use super::core::{Core, How};
-use crate::engine::Engine;
-use crate::runtime::watch::Tell;
+use crate::runtime::engine::Engine;
 use crate::sync::Mutex;
 use crate::worker::Awaited;
 use crate::worker::seats::Shared;
+use crate::worker::watch::Tell;
 
 /// See the [module](self).
 pub(crate) struct OpenSessions<E: Engine>(Mutex<Open<E>>);

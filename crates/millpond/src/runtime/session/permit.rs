@@ -7,17 +7,17 @@ use std::task::{Context, Poll};
 
 use super::core::Asked;
 use super::{Session, SessionJoin};
-use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In, Root};
-use crate::engine::{DefaultEngine, Engine};
 use crate::error::Error;
 use crate::handle::Handle;
-use crate::runtime::cancel::CancelToken;
+use crate::handle::access::{Accesses, ArgsOf, CanRead, CanWrite, In, Root};
+use crate::runtime::engine::{DefaultEngine, Engine};
 use crate::runtime::outcome::Outcome;
 use crate::runtime::scope::Scope;
 use crate::runtime::spawn::{Options, Spawn};
 use crate::runtime::wait_on::Ref;
-use crate::runtime::watch::Tell;
+use crate::worker::cancel::CancelToken;
 use crate::worker::current;
+use crate::worker::watch::Tell;
 
 /// Waits for room in a session's window: a future that gives a [`Permit`]. Made by
 /// [`Session::reserve`].

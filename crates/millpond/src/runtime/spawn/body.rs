@@ -5,22 +5,20 @@ use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 
-use crate::access::{Accesses, Args, ArgsOf, In};
 use crate::depend::Mode;
-use crate::engine::Engine;
-#[cfg(feature = "stack")]
-use crate::engine::StackEngine;
-use crate::engine::store::TaskStore;
 use crate::error::{Error, Kind};
 use crate::handle::Version;
+use crate::handle::access::{Accesses, Args, ArgsOf, In};
 use crate::panics::{PanicPayload, catch};
+use crate::runtime::engine::Engine;
 use crate::runtime::join::must_count;
 use crate::runtime::outcome::{Outcome, value_of};
 use crate::runtime::scope::Scope;
-use crate::runtime::scope_state::ScopeState;
 use crate::task::{CompactKind, Modes, Record, Role, TaskRef, VTable};
 use crate::worker::Worker;
 use crate::worker::complete::report_drop;
+use crate::worker::engine::store::TaskStore;
+use crate::worker::scope_state::ScopeState;
 
 /// The payload of a block before the body has run.
 pub(crate) struct Body<S, F> {
@@ -29,7 +27,7 @@ pub(crate) struct Body<S, F> {
 }
 
 /// The compact form of a task for its table, if it has one.
-const fn compact<S, F, O>(
+pub(crate) const fn compact<S, F, O>(
     modes: Option<Modes>,
     run: unsafe fn(TaskRef, *const ()) -> Result<(), Option<Error>>,
 ) -> Option<CompactKind> {
@@ -45,7 +43,7 @@ const fn compact<S, F, O>(
 ///
 /// The task's type has these modes.
 #[inline(always)]
-unsafe fn compact_versions<'a>(task: TaskRef, modes: Modes) -> &'a [NonNull<Version>] {
+pub(crate) unsafe fn compact_versions<'a>(task: TaskRef, modes: Modes) -> &'a [NonNull<Version>] {
     // SAFETY: the task has this many versions.
     unsafe { std::slice::from_raw_parts(task.compact_versions().as_ptr(), modes.count) }
 }
@@ -75,7 +73,7 @@ pub(crate) fn first_unwritten(versions: &[NonNull<Version>], modes: Modes) -> Op
 ///
 /// The task is compact, has these modes, and holds its body, which is moved out.
 #[inline(always)]
-unsafe fn take_compact_body<S, F, O>(task: TaskRef, modes: Modes) -> Body<S, F> {
+pub(crate) unsafe fn take_compact_body<S, F, O>(task: TaskRef, modes: Modes) -> Body<S, F> {
     let align = const { payload::<S, F, O>().align() };
     // SAFETY: as the caller promises.
     unsafe { task.compact_payload(modes.count, align).cast::<Body<S, F>>().read() }
@@ -213,7 +211,7 @@ where
     /// The table of a leaf that a stack holds.
     pub(crate) const LEAF_IN_FRAME: &'static VTable = &Self::table(Self::COMPACT);
 
-    const fn table(compact: Option<CompactKind>) -> VTable {
+    pub(crate) const fn table(compact: Option<CompactKind>) -> VTable {
         VTable {
             role: Role::Leaf,
             compact,
@@ -302,7 +300,7 @@ where
     /// The table of a parent.
     pub(crate) const NEST: &'static VTable = &Self::table(None);
 
-    const fn table(compact: Option<CompactKind>) -> VTable {
+    pub(crate) const fn table(compact: Option<CompactKind>) -> VTable {
         VTable {
             role: Role::Nest,
             compact,
@@ -333,51 +331,6 @@ where
         };
         let value: O = value_of(catch(call)).map_err(|why| why.error(task.label()))?;
         keep::<A::Shape, F, O>(task, value);
-        Ok(())
-    }
-}
-
-#[cfg(feature = "stack")]
-impl<'s, 'env: 's, B, A, F, O, R> ParentCode<'s, 'env, StackEngine, B, A, F, O, R>
-where
-    A: Accesses<'s, B>,
-    R: Outcome<O>,
-    F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> R,
-{
-    /// The table of a parent that a stack holds.
-    pub(crate) const NEST_IN_FRAME: &'static VTable =
-        &Self::table(compact::<A::Shape, F, O>(A::MODES, Self::run_compact));
-
-    /// # Safety
-    ///
-    /// As for `CompactKind::run`, for the stack's engine.
-    unsafe fn run_compact(task: TaskRef, worker: *const ()) -> Result<(), Option<Error>> {
-        // SAFETY: the runtime passes its own worker.
-        let worker = unsafe { &*worker.cast::<Worker<StackEngine>>() };
-        let modes = A::MODES.unwrap_or(Modes::NONE);
-        // SAFETY: a compact task of this type.
-        let versions = unsafe { compact_versions(task, modes) };
-        if !may_run(versions, modes) {
-            return Err(None);
-        }
-        // SAFETY: it holds its body, which is moved out.
-        let Body { shape, f } = unsafe { take_compact_body::<A::Shape, F, O>(task, modes) };
-        // SAFETY: the task comes next in its stack, and runs.
-        let opened = unsafe { worker.open_parent(task, versions, modes) };
-        worker.count_body();
-        let call = || {
-            // SAFETY: made for these versions.
-            let mut args = unsafe { Args::views(opened.views) };
-            // SAFETY: the versions were written by `A::visit`, the task runs, and has a view of
-            // each.
-            let handles = unsafe { A::held(&shape, &mut args) };
-            // SAFETY: the worker and the frame outlive the body and its descendants. The body runs
-            // here, on the thread that holds the worker's seat, and is only resumed there.
-            let scope = unsafe { Scope::new(worker, opened.scope_state) };
-            f(&scope, handles)
-        };
-        let value: O = value_of(catch(call)).map_err(|why| Some(why.error(task.label())))?;
-        mem::forget(value);
         Ok(())
     }
 }

@@ -5,16 +5,16 @@ use std::panic::Location;
 use std::ptr::NonNull;
 
 use crate::depend::Mode;
-use crate::engine::Engine;
-use crate::engine::store::TaskStore;
 use crate::error::Error;
 use crate::handle::Datum;
 use crate::handle::reduction::Reduction;
 use crate::pool::Put;
-use crate::runtime::scope_state::ScopeState;
 use crate::task::{Extras, NewTask, Record, Role, Shape, TaskRef, VTable};
 use crate::worker::Worker;
-use crate::worker::complete::panicked;
+use crate::worker::complete::{panicked, reduction_of};
+use crate::worker::engine::WorkerEngine;
+use crate::worker::engine::store::TaskStore;
+use crate::worker::scope_state::ScopeState;
 
 static COMBINE: VTable = VTable {
     role: Role::Combine,
@@ -24,11 +24,6 @@ static COMBINE: VTable = VTable {
     fail: |_, _, _| unreachable!("a combine task has no join"),
     drop_result: |_| unreachable!("a combine task has no join"),
 };
-
-/// The reduction that a combine task ends.
-pub(crate) fn reduction_of(task: TaskRef) -> NonNull<Reduction> {
-    NonNull::from(task.records()[0].reduction().expect("a combine task accesses a reduction"))
-}
 
 /// # Safety
 ///
@@ -40,7 +35,7 @@ unsafe fn run(task: TaskRef, _worker: *const ()) -> Result<(), Error> {
     combined.map_err(|caught| panicked(task, &caught))
 }
 
-impl<E: Engine> Worker<E> {
+impl<E: WorkerEngine> Worker<E> {
     /// Spawns the task that ends the open reduction of a datum. Its place in reference order is
     /// `order`.
     pub(crate) fn combine(&self, scope_state: &ScopeState, reduction: NonNull<Reduction>, order: u64) {
@@ -54,15 +49,8 @@ impl<E: Engine> Worker<E> {
         let block = self.alloc(Shape { extras: true, accesses: 1, nest: false }.block_size(Layout::new::<()>()));
         let id = if scope_state.record() == 0 { 0 } else { self.log.next_id() };
         let (place, extras) = (Location::caller(), Some(Extras { id, label, bytes: 0 }));
-        let new = NewTask {
-            vtable: &COMBINE,
-            scope_state: scope_state.into(),
-            order,
-            place,
-            priority: 0,
-            extras,
-            accesses: 1,
-        };
+        let new =
+            NewTask { vtable: &COMBINE, scope: scope_state.into(), order, place, priority: 0, extras, accesses: 1 };
         // SAFETY: the block is fresh and large enough.
         let task = unsafe { TaskRef::create(block, new) };
         // SAFETY: an open reduction owns a part of its datum.

@@ -17,14 +17,14 @@ use std::ptr::NonNull;
 use std::slice;
 
 use super::body::call_leaf;
-use crate::access::{Accesses, ArgsOf, Visitor};
 use crate::depend::Mode;
 use crate::depend::tracker::Tracker;
-use crate::engine::Engine;
 use crate::error::{Error, Kind, Label};
 use crate::handle::Datum;
+use crate::handle::access::{Accesses, ArgsOf, Visitor};
 use crate::handle::reduction::ReducerRef;
 use crate::handle::version::State;
+use crate::runtime::engine::Engine;
 use crate::runtime::outcome::{NoValue, Outcome, value_of};
 use crate::runtime::scope::Scope;
 use crate::runtime::spawn::Options;

@@ -3,20 +3,20 @@
 use std::alloc::Layout;
 use std::ptr::NonNull;
 
-use crate::access::{Accesses, Visitor};
 use crate::depend::Mode;
 use crate::depend::tracker::Tracker;
-use crate::engine::Engine;
 use crate::error::{self, Error};
+use crate::handle::access::{Accesses, Visitor};
 use crate::handle::datum::Storage;
 use crate::handle::reduction::{ReducerRef, Reduction};
 use crate::handle::{Datum, Version};
 use crate::memory::Block;
 use crate::pool::Put;
-use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::Options;
 use crate::task::{NewTask, Record, Role, Shape, TaskRef, VTable, flag};
-use crate::worker::Worker;
+use crate::worker::engine::WorkerEngine;
+use crate::worker::scope_state::ScopeState;
+use crate::worker::{Retired, Worker};
 
 /// The parameters of a spawn, besides its accesses.
 #[derive(Clone, Copy)]
@@ -45,10 +45,6 @@ pub(crate) struct Prepared<S> {
     /// How many versions outer spawns had retired before.
     pub(crate) retired_before: usize,
 }
-
-/// A version that a prepare retired while no task used it, and the place in reference order of the
-/// task that writes the new one.
-pub(crate) type Retired = (NonNull<Version>, u64);
 
 /// Frees versions that a prepare has retired, after all state is consistent: the drop of a value
 /// may run any code, a spawn included. A drop that panics is the scope's failure; the writing task
@@ -98,7 +94,7 @@ enum Misuse {
 }
 
 /// Orders the accesses of a task: the scheme, or the stack that holds the task.
-pub(crate) trait Orders<E: Engine> {
+pub(crate) trait Orders<E: WorkerEngine> {
     /// The tracker that orders them.
     type Tracker: Tracker;
     /// Whether to prefetch a version that the scheme needs soon.
@@ -130,7 +126,7 @@ pub(crate) trait Orders<E: Engine> {
 /// The scheme orders the accesses, when the task is issued.
 pub(crate) struct ByScheme;
 
-impl<E: Engine> Orders<E> for ByScheme {
+impl<E: WorkerEngine> Orders<E> for ByScheme {
     type Tracker = E::Tracker;
     const PREFETCHES: bool = true;
     const FLAGS: u8 = 0;
@@ -165,7 +161,7 @@ impl<E: Engine> Orders<E> for ByScheme {
 }
 
 /// Writes the records of a task, and checks conditions that the types cannot.
-struct TaskBuilder<'a, E: Engine, O> {
+struct TaskBuilder<'a, E: WorkerEngine, O> {
     orders: O,
     worker: &'a Worker<E>,
     scope_state: &'a ScopeState,
@@ -180,7 +176,7 @@ struct TaskBuilder<'a, E: Engine, O> {
     misuse: Misuse,
 }
 
-impl<E: Engine> Worker<E> {
+impl<E: WorkerEngine> Worker<E> {
     /// Makes a task from accesses: allocates, claims handles, renames, and finds out whether it is
     /// ready.
     #[inline(always)]
@@ -242,7 +238,7 @@ impl<E: Engine> Worker<E> {
             scope_state.add_bytes(options.bytes);
         }
         let (place, priority) = (options.place, options.priority);
-        let new = NewTask { vtable, scope_state: scope_state.into(), order, place, priority, extras, accesses: count };
+        let new = NewTask { vtable, scope: scope_state.into(), order, place, priority, extras, accesses: count };
         // SAFETY: the block is fresh and has the size of these parts.
         let task = unsafe { TaskRef::create(block, new) };
         // SAFETY: the block was made for this shape; also below.
@@ -316,7 +312,7 @@ impl<E: Engine> Worker<E> {
     }
 }
 
-impl<E: Engine, O: Orders<E>> TaskBuilder<'_, E, O> {
+impl<E: WorkerEngine, O: Orders<E>> TaskBuilder<'_, E, O> {
     #[inline(always)]
     fn tracker(&self) -> O::Tracker {
         self.orders.tracker(self.worker)
@@ -471,7 +467,7 @@ impl<E: Engine, O: Orders<E>> TaskBuilder<'_, E, O> {
     }
 }
 
-impl<E: Engine, O: Orders<E>> Visitor for TaskBuilder<'_, E, O> {
+impl<E: WorkerEngine, O: Orders<E>> Visitor for TaskBuilder<'_, E, O> {
     #[inline(always)]
     fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
         // SAFETY: the access token borrows the handle.

@@ -3,8 +3,8 @@
 use std::panic::Location;
 
 use super::{Options, Spawn};
-use crate::access::{Accesses, ArgsOf};
 use crate::error::{Label, MAX_INDICES};
+use crate::handle::access::{Accesses, ArgsOf};
 use crate::runtime::outcome::{Boxed, Tried};
 
 /// A task that is about to be spawned, with a name. Made by [`Spawn::task`] or

@@ -3,19 +3,19 @@
 
 use std::ptr::NonNull;
 
-use crate::access::{Accesses, Visitor};
 use crate::depend::Mode;
-use crate::engine::Engine;
 use crate::handle::Datum;
+use crate::handle::access::{Accesses, Visitor};
 use crate::handle::reduction::ReducerRef;
 use crate::record::What;
 use crate::record::log::Log;
-use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::Options;
 use crate::task::{Extras, Record, TaskRef};
 use crate::worker::Worker;
+use crate::worker::engine::WorkerEngine;
+use crate::worker::scope_state::ScopeState;
 
-impl<E: Engine> Worker<E> {
+impl<E: WorkerEngine> Worker<E> {
     /// Records that a body spawns a task; returns the extras of that task.
     #[cold]
     pub(in crate::runtime) fn begin_record(&self, scope_state: &ScopeState, options: &Options) -> Extras {

@@ -19,15 +19,17 @@ use std::ptr::{self, NonNull};
 use super::chunk::Chunk;
 use crate::handle::Version;
 use crate::memory::LINE;
-use crate::runtime::scope_state::ScopeState;
 use crate::stack::layout::local::Owned;
 use crate::stack::layout::out_of_line;
 use crate::stack::owner::inline_subtree::{InlineSubtrees, Moment};
+use crate::stack::owner::waiters::{has_ended, wake_when_ended};
 use crate::stack::thief::owner_lock::OwnerLock;
 use crate::stack::thief::scan::{Search, StolenTasks};
 use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sync::{Guarded, Mutex, prefetch_line_for_write};
 use crate::task::{Header, TaskRef};
+use crate::worker::scope_state::ScopeState;
+use crate::worker::stack_head::{StackHead, StackOps};
 use crate::worker::wait::Waiter;
 
 #[cfg(all(test, loom))]
@@ -66,6 +68,8 @@ fn prefetch(frame: *mut Frame, before: *mut Frame, levels: isize) {
 #[repr(C)]
 #[derive(Debug)]
 pub struct Frames {
+    /// What the rest of the runtime knows of a stack. It is the first field.
+    head: StackHead,
     /// The closure that comes next. If it is marked [`TAKEN`], it runs.
     cursor: AtomicPtr<u8>,
     /// Where the next closure goes: behind all complete closures.
@@ -115,6 +119,23 @@ unsafe impl Send for Frames {}
 // SAFETY: as above.
 unsafe impl Sync for Frames {}
 
+/// What the rest of the runtime may do with a stack.
+static OPS: StackOps = StackOps {
+    running: |head| {
+        // SAFETY: the caller's pointer is to a whole stack.
+        unsafe { head.cast::<Frames>().as_ref() }.running()
+    },
+    is_drained: |head| {
+        // SAFETY: as above.
+        unsafe { head.cast::<Frames>().as_ref() }.is_drained()
+    },
+    has_ended: |head, closure, order| {
+        // SAFETY: as above.
+        has_ended(unsafe { head.cast::<Frames>().as_ref() }, closure, order)
+    },
+    wake_when_ended,
+};
+
 /// The frame of one body: it holds the closures that the body has spawned.
 #[repr(C, align(64))]
 #[derive(Debug)]
@@ -162,6 +183,7 @@ impl Frames {
         let chunk = Chunk::after(0, 0);
         let (start, end) = (chunk.start(), chunk.end());
         Frames {
+            head: StackHead { ops: &OPS },
             cursor: AtomicPtr::new(start),
             top: AtomicPtr::new(start),
             limit: Cell::new(end),

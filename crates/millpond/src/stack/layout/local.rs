@@ -18,11 +18,12 @@ use std::ptr::{self, NonNull};
 
 use super::chunk::Chunk;
 use super::frames::Frames;
-use crate::depend::in_order::InOrder;
+use crate::depend::tracker::SchemeOps;
 use crate::handle::Datum;
 use crate::handle::datum::Whole;
 use crate::memory::LINE;
-use crate::runtime::scope_state::ScopeState;
+use crate::stack::in_order::InOrder;
+use crate::worker::scope_state::ScopeState;
 
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -149,7 +150,7 @@ impl Frames {
         }
         let at: NonNull<OwnOf<T>> = NonNull::new(data.top.get()).expect("in a chunk").cast();
         let own = Own {
-            whole: Whole::own::<T>(scope_state),
+            whole: Whole::own::<T>(scope_state, SchemeOps::of::<InOrder>()),
             before: data.last.get(),
             level: Cell::new(self.level()),
             marks: Cell::new(MADE | if opens { OPENS } else { 0 }),

@@ -36,7 +36,7 @@ pub(crate) unsafe fn write(at: NonNull<u8>, task: TaskRef) {
     let header = task.header();
     let new = NewTask {
         vtable: &OUT_OF_LINE,
-        scope_state: header.scope_state(),
+        scope: header.scope_state().into(),
         order: header.order(),
         place: header.place(),
         priority: 0,

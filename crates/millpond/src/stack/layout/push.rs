@@ -5,19 +5,19 @@ use std::alloc::Layout;
 use std::ptr::{self, NonNull};
 
 use super::frames::Frames;
-use crate::access::{Accesses, Visitor};
 use crate::depend::Mode;
-use crate::depend::in_order::InOrder;
 use crate::depend::tracker::Of;
+use crate::handle::access::{Accesses, Visitor};
 use crate::handle::reduction::ReducerRef;
 use crate::handle::{Datum, Version};
 use crate::memory::LINE;
 use crate::runtime::join::must_count;
-use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::Options;
 use crate::runtime::spawn::body::{Body, payload, write_body};
+use crate::stack::in_order::InOrder;
 use crate::stack::layout::out_of_line;
 use crate::task::{self, NewTask, Role, TaskRef, VTable};
+use crate::worker::scope_state::ScopeState;
 
 /// If a task has at most this many accesses, each is compared with all before it. This saves a
 /// store to the datum.
@@ -135,7 +135,7 @@ where
     let order = scope_state.next_order();
     let new = NewTask {
         vtable,
-        scope_state: scope_state.into(),
+        scope: scope_state.into(),
         order,
         place: options.place,
         priority: 0,

@@ -3,9 +3,9 @@
 use std::ptr::NonNull;
 
 use super::frames::Frames;
-use crate::depend::in_order::{InOrder, Noted};
 use crate::handle::Version;
 use crate::panics::PanicPayload;
+use crate::stack::in_order::{InOrder, Noted};
 use crate::stack::layout::{link, out_of_line};
 use crate::stack::thief::scan;
 use crate::task::TaskRef;

@@ -6,16 +6,15 @@ use std::ptr::NonNull;
 use std::slice;
 
 use super::spawn::LARGE;
-use crate::access::{Accesses, Args, ArgsOf, In, Visitor};
 use crate::depend::Mode;
 use crate::error::{Error, Kind};
+use crate::handle::access::{Accesses, Args, ArgsOf, In, Visitor};
 use crate::handle::reduction::ReducerRef;
 use crate::handle::{Datum, Version};
 use crate::panics::catch;
 use crate::runtime::join::must_count;
 use crate::runtime::outcome::{NoValue, Outcome, value_of};
 use crate::runtime::scope::Scope;
-use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::Options;
 use crate::runtime::spawn::body::{Code, ParentCode, first_unwritten, may_run, payload};
 use crate::stack::StackEngine;
@@ -23,6 +22,7 @@ use crate::stack::layout::frames::Frames;
 use crate::stack::owner::inline_subtree::{self, Room};
 use crate::task::{Modes, NewTask, VTable};
 use crate::worker::Worker;
+use crate::worker::scope_state::ScopeState;
 
 /// The most accesses of a leaf that is called.
 const MAX_LEAF_ACCESSES: usize = 8;
@@ -128,8 +128,8 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         order: u64,
         modes: Modes,
     ) -> NewTask {
-        let scope_state = self.scope_state().into();
-        NewTask { vtable, scope_state, order, place, priority: 0, extras: None, accesses: modes.count }
+        let scope_state = self.scope_state();
+        NewTask { vtable, scope: scope_state.into(), order, place, priority: 0, extras: None, accesses: modes.count }
     }
 
     /// Like `call_leaf`, for a parent and all that it spawns.

@@ -38,15 +38,15 @@ use std::ptr::NonNull;
 
 use super::parent::open_version;
 use crate::clock;
-use crate::depend::in_order::InOrder;
 use crate::depend::tracker::SchemeOps;
 use crate::handle::{Datum, Version};
-use crate::runtime::config::{Config, Inline};
-use crate::runtime::scope_state::ScopeState;
+use crate::stack::in_order::InOrder;
 use crate::stack::layout::frames::Frames;
 use crate::sync::atomic::AtomicBool;
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::task::{Header, Modes, NewTask, TaskRef};
+use crate::worker::config::{Config, Inline};
+use crate::worker::scope_state::ScopeState;
 
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -403,7 +403,15 @@ impl Room {
     #[cold]
     unsafe fn make_first(self, frames: &Frames, parent: &ScopeState, seat: usize) {
         // SAFETY: as the caller promises.
-        unsafe { ScopeState::nest_in_frame(self.scope_state_at(), parent, self.virtual_frame(), seat, frames.into()) };
+        unsafe {
+            ScopeState::nest_in_frame(
+                self.scope_state_at(),
+                parent,
+                self.virtual_frame(),
+                seat,
+                NonNull::from(frames).cast(),
+            )
+        };
         for index in 0..MOST {
             // SAFETY: the room has this many views.
             let view = unsafe { self.views().add(index) };
@@ -495,7 +503,7 @@ impl Frames {
         });
         let new = NewTask {
             vtable: header.vtable(),
-            scope_state: header.scope_state(),
+            scope: header.scope_state().into(),
             order: header.order(),
             place: header.place(),
             priority: 0,

@@ -3,6 +3,7 @@
 pub(super) mod at_spawn;
 pub(super) mod inline_subtree;
 pub(super) mod parent;
+mod parent_code;
 pub(super) mod room;
 pub(super) mod run;
 pub(super) mod scope;

@@ -13,19 +13,20 @@
 use std::ptr::NonNull;
 
 use crate::depend::Mode;
-use crate::depend::in_order::InOrder;
 use crate::depend::tracker::SchemeOps;
 use crate::error::Error;
 use crate::handle::version::State;
 use crate::handle::{Datum, Version};
 use crate::memory::LINE;
-use crate::runtime::scope_state::ScopeState;
 use crate::stack::StackEngine;
+use crate::stack::in_order::InOrder;
 use crate::stack::layout::frames::Frames;
 use crate::stack::owner::inline_subtree::Begun;
-use crate::task::{Modes, TaskRef, flag, outcome};
+use crate::task::{Modes, TaskRef, flag};
 use crate::worker::Worker;
 use crate::worker::complete::Ran;
+use crate::worker::nest_frame::outcome;
+use crate::worker::scope_state::ScopeState;
 
 /// What a body finds when it begins.
 pub(crate) struct Opened<'a> {
@@ -87,7 +88,7 @@ impl Worker<StackEngine> {
         let make = |at: NonNull<u8>| {
             place = at.cast();
             // SAFETY: there is room, which no other code uses.
-            unsafe { ScopeState::nest_in_frame(place, scope, task, self.seat().index(), frames) };
+            unsafe { ScopeState::nest_in_frame(place, scope, task, self.seat().index(), frames.cast()) };
             place
         };
         // SAFETY: stacks live as long as the runtime.

@@ -10,13 +10,13 @@ use super::run::Stopped;
 use super::scope;
 use crate::memory::LINE;
 use crate::record::Cause;
-use crate::runtime::config::{Config, Inline};
-use crate::runtime::scope_state::ScopeState;
 use crate::stack::StackEngine;
 use crate::stack::layout::frames::{Frames, closure};
 use crate::stack::layout::link;
 use crate::stack::thief::theft::{self, State};
 use crate::worker::Worker;
+use crate::worker::config::{Config, Inline};
+use crate::worker::scope_state::ScopeState;
 use crate::worker::wait::Waiter;
 
 /// If no other worker could run them, a scope collects this many bytes of closures before its owner

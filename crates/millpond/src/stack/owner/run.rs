@@ -7,16 +7,17 @@ use std::ptr::NonNull;
 use super::spawn::frames_of;
 use crate::error::Error;
 use crate::record::What;
-use crate::runtime::scope_state::ScopeState;
 use crate::stack::StackEngine;
 use crate::stack::layout::frames::{Frames, closure};
 use crate::stack::layout::{link, out_of_line};
 use crate::stack::owner::waiters;
 use crate::stack::thief::scan::StolenTasks;
 use crate::stack::thief::theft::{self, State};
-use crate::task::{GUARD, NestFrame, Role, TaskRef, flag};
+use crate::task::{GUARD, Role, TaskRef, flag};
 use crate::worker::Worker;
 use crate::worker::complete::{Ran, may_start, refusal, settle};
+use crate::worker::nest_frame::NestFrame;
+use crate::worker::scope_state::ScopeState;
 
 /// Why a stack stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl Worker<StackEngine> {
     /// Runs the closures of a stack in order, until one of the conditions of [`Stopped`] holds.
     /// Runs parents only if `parents`: the caller has a thread's stack for them.
     pub(crate) fn run_stack(&self, frames: &Frames, parents: bool) -> Stopped {
-        self.in_stack(frames, || self.run_closures(frames, parents))
+        self.in_stack(NonNull::from(frames).cast(), || self.run_closures(frames, parents))
     }
 
     /// A function of its own, so that what its caller keeps takes no registers here.
@@ -255,7 +256,7 @@ impl Worker<StackEngine> {
         }
         self.tasks.opens_in.set(Some(NonNull::from(frames)));
         let result = self.run_body(task);
-        let nest: NonNull<NestFrame> = task.frame_at();
+        let nest: NonNull<NestFrame> = task.nest_frame_at();
         // SAFETY: `run` has made the frame, and the task is not complete.
         let nest = unsafe { nest.as_ref() };
         if let Err(error) = result {
@@ -274,7 +275,7 @@ impl Worker<StackEngine> {
     /// Hands back what the descendants of a parent leave. Returns its result, whether it poisons
     /// its versions, and whether it left a value.
     pub(in crate::stack) fn hand_back(&self, task: TaskRef) -> (Result<(), Error>, bool, Ran) {
-        let nest: NonNull<NestFrame> = task.frame_at();
+        let nest: NonNull<NestFrame> = task.nest_frame_at();
         // SAFETY: the parent's body has run, so the frame was made. It stays until the block is
         // freed.
         let this = unsafe { nest.as_ref() };

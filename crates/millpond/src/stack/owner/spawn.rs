@@ -1,11 +1,10 @@
 //! Spawning into a frame (DDS §2, the abstract machine): allocate a closure, push what it accesses,
 //! push what it captures, commit.
 
-use crate::access::{Accesses, ArgsOf, In};
 use crate::copy_out::moved;
 use crate::depend::Mode;
-use crate::depend::in_order::InOrder;
 use crate::depend::tracker::Of;
+use crate::handle::access::{Accesses, ArgsOf, In};
 use crate::handle::datum::Storage;
 use crate::handle::{Datum, Version};
 use crate::memory::{Block, LINE};
@@ -13,16 +12,18 @@ use crate::record::{Id, What};
 use crate::runtime::join::{Join, Spawned, must_count};
 use crate::runtime::outcome::Outcome;
 use crate::runtime::scope::Scope;
-use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::Options;
 use crate::runtime::spawn::body::{Body, Code, ParentCode, payload, write_body};
 use crate::runtime::spawn::issue::{Orders, Plan, Prepared};
 use crate::stack::StackEngine;
+use crate::stack::in_order::InOrder;
 use crate::stack::layout::frames::Frames;
 use crate::stack::layout::{out_of_line, push};
 use crate::stack::thief::scan::StolenTasks;
 use crate::task::{Role, Shape, TaskRef, VTable, flag};
 use crate::worker::Worker;
+use crate::worker::scope_state::ScopeState;
+use std::ptr::NonNull;
 
 /// A closure with more bytes gets a block of its own.
 pub(in crate::stack) const LARGE: usize = 16 << 10;
@@ -242,6 +243,28 @@ impl Worker<StackEngine> {
         let version = task.records()[0].version();
         Orders::<StackEngine>::enter(&InFrame::<false>(frames), version);
         self.push_out_of_line(frames, task);
+    }
+}
+
+impl ScopeState {
+    /// The stack that holds the scope's tasks, if any.
+    #[inline(always)]
+    pub(crate) fn frames(&self) -> Option<NonNull<Frames>> {
+        self.stack_head().map(NonNull::cast)
+    }
+
+    /// Sets or clears the stack that holds the scope's tasks.
+    pub(crate) fn set_frames(&self, frames: Option<NonNull<Frames>>) {
+        self.set_stack(frames.map(NonNull::cast));
+    }
+}
+
+impl<B> Scope<'_, '_, B, StackEngine> {
+    /// The stack that its tasks go into, if any.
+    #[inline(always)]
+    pub(crate) fn frames(&self) -> Option<&Frames> {
+        // SAFETY: the scope is open.
+        unsafe { frames_of(self.scope_state()) }
     }
 }
 

@@ -14,27 +14,20 @@
 //!    a poll marks the closure meanwhile.
 
 use crate::sync::atomic::Ordering::{AcqRel, Acquire};
-use std::collections::BTreeMap;
 use std::task::Waker;
 
-use super::spawn::frames_of;
-use crate::runtime::scope_state::ScopeState;
-use crate::stack::layout::frames::closure;
+use crate::stack::layout::frames::{Frames, closure};
 use crate::stack::thief::theft::{self, State};
-use crate::sync::{Mutex, spin_loop};
+use crate::sync::spin_loop;
 use crate::task::TaskRef;
+use crate::worker::scope_state::ScopeState;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// Wakers, by their closure's place in reference order.
-pub(crate) type Wakers = Mutex<BTreeMap<u64, Waker>>;
-
-/// Whether a closure of the scope whose body runs here has ended. `order` is its place in reference
+/// Whether a closure of the scope whose body runs here, with its tasks in `frames`, has ended. `order` is its place in reference
 /// order.
-pub(crate) fn has_ended(scope_state: &ScopeState, this: TaskRef, order: u64) -> bool {
-    // SAFETY: the scope is open as long as there are joins.
-    let Some(frames) = (unsafe { frames_of(scope_state) }) else { return true };
+pub(in crate::stack) fn has_ended(frames: &Frames, this: TaskRef, order: u64) -> bool {
     // The scope's body calls this, so its frame is the youngest.
     let at = frames.next();
     // A closure after the cursor was not overwritten.
@@ -43,7 +36,7 @@ pub(crate) fn has_ended(scope_state: &ScopeState, this: TaskRef, order: u64) -> 
 
 /// Wakes a future when the closure has ended, and forgets the waker of the poll before. Returns
 /// false if the closure has ended.
-pub(crate) fn wake_when_ended(scope_state: &ScopeState, this: TaskRef, order: u64, waker: &Waker) -> bool {
+pub(in crate::stack) fn wake_when_ended(scope_state: &ScopeState, this: TaskRef, order: u64, waker: &Waker) -> bool {
     // The waker is cloned, and the earlier one dropped, without the lock: either may run any code.
     let waker = waker.clone();
     let mut wakers = scope_state.closure_wakers().lock();
@@ -76,6 +69,6 @@ pub(in crate::stack) fn end(this: TaskRef) -> u32 {
     let waker = wakers.remove(&this.header().order());
     drop(wakers);
     let before = word.swap(theft::DONE, AcqRel);
-    waker.into_iter().for_each(crate::runtime::watch::wake);
+    waker.into_iter().for_each(crate::worker::watch::wake);
     before
 }

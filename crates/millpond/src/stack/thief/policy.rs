@@ -5,20 +5,7 @@
 //! takes. A simulated thief draws a new victim for each request.
 
 use crate::depend::Mode;
-
-/// The end of a victim's stack where a thief begins its scan.
-///
-/// The paper says both: a thief steals a closure *from the bottom* (§2), and it scans stacks *from
-/// their top* (§4). The oldest closures represent the most work, so a thief that takes them rarely
-/// comes back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum End {
-    /// The oldest frame comes first.
-    #[default]
-    Oldest,
-    /// The youngest frame comes first.
-    Newest,
-}
+pub use crate::worker::config::End;
 
 impl End {
     /// The order in which a thief visits `frames` frames. The oldest frame has number 0.

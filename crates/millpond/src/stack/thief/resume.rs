@@ -8,7 +8,6 @@ use std::ptr::NonNull;
 use super::theft;
 use crate::clock;
 use crate::pool::Leave;
-use crate::runtime::scope_state::ScopeState;
 use crate::stack::StackEngine;
 use crate::stack::layout::frames::Frames;
 use crate::stack::layout::out_of_line;
@@ -16,6 +15,7 @@ use crate::stack::owner::run::Stopped;
 use crate::task::{NewTask, Role, Shape, TaskRef, VTable};
 use crate::worker::Worker;
 use crate::worker::complete::{Ran, refusal, settle};
+use crate::worker::scope_state::ScopeState;
 use crate::worker::wait::Waiter;
 
 static STACK_JOB: VTable = VTable {
@@ -39,7 +39,15 @@ fn make(worker: &Worker<StackEngine>, stack_job: StackJob, scope_state: NonNull<
     let shape = Shape { extras: false, accesses: 0, nest: false };
     let block = worker.alloc(shape.block_size(Layout::new::<StackJob>()));
     let place = Location::caller();
-    let new = NewTask { vtable: &STACK_JOB, scope_state, order: 0, place, priority: 0, extras: None, accesses: 0 };
+    let new = NewTask {
+        vtable: &STACK_JOB,
+        scope: scope_state.into(),
+        order: 0,
+        place,
+        priority: 0,
+        extras: None,
+        accesses: 0,
+    };
     // SAFETY: the block is fresh and has room.
     let task = unsafe { TaskRef::create(block, new) };
     // SAFETY: as above.

@@ -10,6 +10,7 @@ use super::*;
 use crate::handle::version::{Place, VersionKind};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::task::ScopePtr;
 use crate::task::{Header, VTable};
 
 /// A task's block, without payload.
@@ -47,7 +48,7 @@ impl World {
             let behind = size_of::<Header>() + place * size_of::<Record>();
             Record::new(target, behind, 0, Mode::Commutative, false)
         };
-        let header = || Header::on_stack(&VTable::OF_POOLS, NonNull::dangling(), Location::caller());
+        let header = || Header::on_stack(&VTable::OF_POOLS, ScopePtr::DANGLING, Location::caller());
         let records = [record(0, order[0]), record(1, order[1])];
         let block = Box::leak(Box::new(Block { header: header(), records }));
         let task = TaskRef(NonNull::from(block).cast());

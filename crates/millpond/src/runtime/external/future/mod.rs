@@ -19,17 +19,17 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::Poll;
 
-use crate::engine::Engine;
 use crate::error::{Error, Kind};
 use crate::panics::catch;
 use crate::pool::{Leave, Put};
-use crate::runtime::external::admission::Admission;
 use crate::runtime::external::tasks::{Precondition, WaitError};
-use crate::runtime::wait_on::Waiting;
 use crate::task::{Role, TaskRef, VTable, flag};
 use crate::worker::complete::{Ran, may_start, panicked, refusal};
+use crate::worker::engine::WorkerEngine;
+use crate::worker::external::Admission;
 use crate::worker::grain;
 use crate::worker::wait::Waiter;
+use crate::worker::waiting::Waiting;
 use crate::worker::{Awaited, Worker};
 use alarm::Rings;
 pub(in crate::runtime) use alarm::Turn;
@@ -102,7 +102,7 @@ enum Polled {
     Ended(Result<(), Error>),
 }
 
-impl<E: Engine> Worker<E> {
+impl<E: WorkerEngine> Worker<E> {
     /// Polls a task that is a future. Measures the run time if the future is ready at once.
     fn poll(&self, task: TaskRef) -> Polled {
         let (id, header) = (task.record_id(), task.header());

@@ -7,9 +7,9 @@ use loom::thread;
 
 use super::*;
 use crate::handle::claim::Claimant;
-use crate::runtime::cancel::Cancels;
 use crate::sync::Arc;
 use crate::task::VTable;
+use crate::worker::cancel::Cancels;
 use crate::worker::sleep::{Idle, Sleep};
 use crate::worker::wait::Seat;
 
@@ -36,7 +36,7 @@ impl World {
     fn new() -> Arc<World> {
         let (sleep, cancels) = (Arc::new(Sleep::new(1, Idle::Sleep)), Box::new(Cancels::new()));
         let scope_state = ScopeState::root(&cancels, &Claimant::enter(true), 0, 0);
-        let header = Header::on_stack(&VTable::OF_POOLS, NonNull::from(&scope_state), Location::caller());
+        let header = Header::on_stack(&VTable::OF_POOLS, NonNull::from(&scope_state).into(), Location::caller());
         let seat = Seat::new(0, sleep.clone());
         Arc::new(World { seat, sleep, scope_state, header, _cancels: cancels })
     }

@@ -6,8 +6,8 @@ use loom::thread;
 
 use super::*;
 use crate::handle::claim::Claimant;
-use crate::runtime::cancel::Cancels;
 use crate::sync::Arc;
+use crate::worker::cancel::Cancels;
 
 struct World {
     frames: Frames,

@@ -4,8 +4,8 @@ use std::mem::MaybeUninit;
 
 use super::*;
 use crate::handle::claim::Claimant;
-use crate::runtime::cancel::Cancels;
 use crate::task::TaskRef;
+use crate::worker::cancel::Cancels;
 
 /// Runs `test` in a stack with the scope of a compact parent.
 fn with_body(test: impl FnOnce(&Frames, &ScopeState)) {
@@ -17,7 +17,7 @@ fn with_body(test: impl FnOnce(&Frames, &ScopeState)) {
     let mut nested = Box::new(MaybeUninit::<ScopeState>::uninit());
     let at = NonNull::new(nested.as_mut_ptr()).expect("a box");
     // SAFETY: there is room, and the test does not use the task of the scope.
-    unsafe { ScopeState::nest_in_frame(at, &root, TaskRef(NonNull::dangling()), 0, (&*frames).into()) };
+    unsafe { ScopeState::nest_in_frame(at, &root, TaskRef(NonNull::dangling()), 0, NonNull::from(&*frames).cast()) };
     // SAFETY: the scope was just made.
     test(&frames, unsafe { at.as_ref() });
     frames.close();

@@ -5,12 +5,12 @@ use std::panic::Location;
 use std::ptr;
 
 use super::*;
-use crate::access::In;
 use crate::depend::Mode;
 use crate::handle::Handle;
+use crate::handle::access::In;
 use crate::handle::claim::Claimant;
-use crate::runtime::cancel::Cancels;
 use crate::task::{CompactKind, Role, VTable};
+use crate::worker::cancel::Cancels;
 
 const INOUT: Modes = Modes::of(Mode::Inout).expect("a usual mode");
 
@@ -29,7 +29,7 @@ fn call(frames: &Frames, parent: &ScopeState, version: NonNull<Version>, deep: u
     let room = frames.inline_subtrees.next_room().expect("few are used");
     let new = NewTask {
         vtable: &PARENT,
-        scope_state: parent.into(),
+        scope: parent.into(),
         order: parent.next_order(),
         place: Location::caller(),
         priority: 0,

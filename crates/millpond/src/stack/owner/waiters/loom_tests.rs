@@ -9,9 +9,9 @@ use loom::thread;
 
 use super::*;
 use crate::handle::claim::Claimant;
-use crate::runtime::cancel::Cancels;
 use crate::sync::{Arc, Guarded};
 use crate::task::{Header, VTable};
+use crate::worker::cancel::Cancels;
 
 struct World {
     scope_state: Box<ScopeState>,
@@ -30,7 +30,7 @@ impl World {
     fn new() -> Arc<World> {
         let cancels = Box::new(Cancels::new());
         let scope_state = Box::new(ScopeState::root(&cancels, &Claimant::enter(true), 0, 0));
-        let header = Header::on_stack(&VTable::OF_POOLS, NonNull::from(&*scope_state), Location::caller());
+        let header = Header::on_stack(&VTable::OF_POOLS, NonNull::from(&*scope_state).into(), Location::caller());
         Arc::new(World { scope_state, header, result: Guarded::new(0), _cancels: cancels })
     }
 

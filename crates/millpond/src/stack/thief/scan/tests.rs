@@ -1,7 +1,7 @@
 //! Which closures a scan takes from a frame, by their places in it.
 
 use super::*;
-use crate::access::Root;
+use crate::handle::access::Root;
 use crate::stack::frames_of;
 use crate::task::GUARD;
 use crate::{Handle, Inline, Runtime, Scope, Spawn, StackEngine};

@@ -9,10 +9,10 @@ use loom::thread;
 
 use super::*;
 use crate::handle::claim::Claimant;
-use crate::runtime::cancel::Cancels;
-use crate::runtime::scope_state::ScopeState;
 use crate::sync::{Arc, Guarded, spin_loop};
 use crate::task::{Header, VTable};
+use crate::worker::cancel::Cancels;
+use crate::worker::scope_state::ScopeState;
 use crate::worker::sleep::{Idle, Sleep};
 use crate::worker::wait::Seat;
 
@@ -40,7 +40,7 @@ impl World {
         let scope_state = Box::new(ScopeState::root(&cancels, &Claimant::enter(true), 0, 0));
         let world = World {
             frames: Frames::new(),
-            header: Header::on_stack(&VTable::OF_POOLS, NonNull::from(&*scope_state), Location::caller()),
+            header: Header::on_stack(&VTable::OF_POOLS, NonNull::from(&*scope_state).into(), Location::caller()),
             _scope_state: scope_state,
             _cancels: cancels,
             seat: Seat::new(0, Arc::new(Sleep::new(1, Idle::Sleep))),

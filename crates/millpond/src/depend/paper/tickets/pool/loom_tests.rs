@@ -6,6 +6,7 @@ use loom::thread;
 use super::*;
 use crate::depend::Mode;
 use crate::sync::Arc;
+use crate::task::ScopePtr;
 use crate::task::VTable;
 use crate::worker::sleep::{Idle, Sleep};
 
@@ -25,7 +26,7 @@ struct World {
 
 fn task() -> TaskRef {
     let record = Record::new(NonNull::dangling(), size_of::<Header>(), 0, Mode::Read, false);
-    let header = Header::on_stack(&VTable::OF_POOLS, NonNull::dangling(), std::panic::Location::caller());
+    let header = Header::on_stack(&VTable::OF_POOLS, ScopePtr::DANGLING, std::panic::Location::caller());
     let task = TaskRef(NonNull::from(Box::leak(Box::new(Block { header, record }))).cast());
     task.expose();
     task.set_accesses(1);

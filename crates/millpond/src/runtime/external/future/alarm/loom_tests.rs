@@ -9,6 +9,7 @@ use loom::thread;
 use super::*;
 use crate::sync::Guarded;
 use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::task::ScopePtr;
 use crate::task::{Header, VTable};
 
 /// A task; its header comes first.
@@ -63,7 +64,7 @@ impl Drop for Rung {
 impl Model {
     fn new() -> Self {
         Model {
-            header: Header::on_stack(&VTable::OF_POOLS, NonNull::dangling(), Location::caller()),
+            header: Header::on_stack(&VTable::OF_POOLS, ScopePtr::DANGLING, Location::caller()),
             let_in: AtomicUsize::new(0),
             abandoned: AtomicUsize::new(0),
             there: Guarded::new(true),

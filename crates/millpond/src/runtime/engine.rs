@@ -1,35 +1,28 @@
 //! Engines: the parts of a runtime, as one type.
 
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
 
-#[cfg(feature = "catalogue")]
-pub(crate) mod catalogue;
-pub(crate) mod linked;
-pub(crate) mod store;
-
-#[cfg(feature = "catalogue")]
-pub use self::catalogue::Catalogue;
+use super::Inner;
+use super::join::Join;
+use super::outcome::Outcome;
+use super::scope::Scope;
+use super::spawn::Options;
 use crate::depend::Scheme;
-use crate::depend::tracker::{Of, Tracker};
-use crate::memory::Memory;
-use crate::memory::slab::Slabs;
-use crate::pool::Pool;
-use crate::pool::split::Split;
-#[cfg(feature = "stack")]
-pub use crate::stack::StackEngine;
-use linked::Linked;
-use store::{InPool, TaskStore};
+use crate::depend::tracker::Of;
+use crate::handle::access::{Accesses, ArgsOf, In};
+use crate::memory::{DefaultMemory, Memory};
+use crate::pool::{DefaultPool, Pool};
+use crate::worker::engine::WorkerEngine;
+use crate::worker::engine::store::InPool;
 
-/// The default memory manager.
-pub type DefaultMemory = Slabs;
-/// The default pool.
-pub type DefaultPool = Split;
 /// The default dependence scheme.
 pub type DefaultScheme = chosen::Scheme;
 /// The scheme of the default engine, by name.
 #[cfg(feature = "catalogue")]
 pub(crate) const DEFAULT_SCHEME: &str =
-    if cfg!(millpond_scheme = "stack") { StackEngine::NAME } else { <DefaultScheme as Scheme>::NAME };
+    if cfg!(millpond_scheme = "stack") { "stack" } else { <DefaultScheme as Scheme>::NAME };
 /// The engine of the default parts. Scopes, sessions and external tasks use it, unless the program
 /// names another.
 pub type DefaultEngine = chosen::Engine;
@@ -91,29 +84,121 @@ mod chosen {
 /// Runtime::new()?.scope(|s| twice(s.external(), || ()).map(Precondition::satisfy))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait Engine: Linked + Sized + 'static {
-    /// Where task blocks come from.
-    type Memory: Memory;
-    /// Where ready tasks wait.
-    type Pool: Pool;
-    /// How the engine reaches its scheme.
+pub trait Engine: WorkerEngine + LinkedRuntime {
+    /// How a spawn gets to the place where the tasks of a scope stay.
     #[doc(hidden)]
-    type Tracker: Tracker;
-    /// Where the tasks of a scope stay until they run.
-    #[doc(hidden)]
-    type Tasks: TaskStore<Self>;
+    type Spawns: SpawnStore<Self>;
 }
+
+/// How a scope spawns.
+pub trait SpawnStore<E: Engine> {
+    /// Spawns a leaf.
+    fn spawn_leaf<'s, 'env, B, A, F, O, R>(
+        scope: &Scope<'s, 'env, B, E>,
+        options: Options,
+        accesses: A,
+        body: F,
+    ) -> Join<'s, B, O>
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's;
+
+    /// Spawns a parent.
+    fn spawn_parent<'s, 'env, B, A, F, O, R>(
+        scope: &Scope<'s, 'env, B, E>,
+        options: Options,
+        accesses: A,
+        body: F,
+    ) -> Join<'s, B, O>
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> R + Send + 's;
+}
+
+impl<E: Engine> SpawnStore<E> for InPool {
+    #[inline(always)]
+    fn spawn_leaf<'s, 'env, B, A, F, O, R>(
+        scope: &Scope<'s, 'env, B, E>,
+        options: Options,
+        accesses: A,
+        body: F,
+    ) -> Join<'s, B, O>
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
+    {
+        scope.spawn_into_pool(options, accesses, body)
+    }
+
+    #[inline(always)]
+    fn spawn_parent<'s, 'env, B, A, F, O, R>(
+        scope: &Scope<'s, 'env, B, E>,
+        options: Options,
+        accesses: A,
+        body: F,
+    ) -> Join<'s, B, O>
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
+    {
+        scope.nest_into_pool(options, accesses, body)
+    }
+}
+
+/// Like `worker::engine::linked`, for what only the runtime's owner calls.
+pub trait LinkedRuntime: Sized {
+    /// # Safety
+    ///
+    /// Called once; `inner` is not used afterwards.
+    unsafe fn drop_runtime(inner: &mut ManuallyDrop<Arc<Inner<Self>>>)
+    where
+        Self: Engine;
+}
+
+/// Links an engine's functions for its workers and for its runtime.
+macro_rules! linked_engine {
+    ($engine:ty $(, $($parameter:ident: $bound:ident),*)?) => {
+        $crate::worker::engine::linked::linked!($engine $(, $($parameter: $bound),*)?);
+
+        impl $(<$($parameter: $bound),*>)? $crate::runtime::engine::LinkedRuntime for $engine {
+            unsafe fn drop_runtime(inner: &mut std::mem::ManuallyDrop<std::sync::Arc<$crate::runtime::Inner<Self>>>) {
+                // In the child of a fork, the runtime is left as it is.
+                if !inner.is_forked() {
+                    inner.end();
+                    // SAFETY: as the caller promises.
+                    unsafe { std::mem::ManuallyDrop::drop(inner) }
+                }
+            }
+        }
+    };
+}
+pub(crate) use linked_engine;
+
+linked_engine!(DefaultParts);
+linked_engine!(Parts<M, P, D>, M: Memory, P: Pool, D: Scheme);
 
 /// The engine of the default parts: like [`Parts`] with these types, but compiled in this crate.
 /// Never a value.
 #[derive(Debug)]
 pub enum DefaultParts {}
 
-impl Engine for DefaultParts {
+impl WorkerEngine for DefaultParts {
     type Memory = DefaultMemory;
     type Pool = DefaultPool;
     type Tracker = Of<DefaultScheme>;
     type Tasks = InPool;
+}
+
+impl Engine for DefaultParts {
+    type Spawns = InPool;
 }
 
 /// The engine made of these three parts, called directly. Never a value.
@@ -133,28 +218,13 @@ impl Engine for DefaultParts {
 #[derive(Debug)]
 pub struct Parts<M, P, D>(PhantomData<fn() -> (M, P, D)>);
 
-impl<M: Memory, P: Pool, D: Scheme> Engine for Parts<M, P, D> {
+impl<M: Memory, P: Pool, D: Scheme> WorkerEngine for Parts<M, P, D> {
     type Memory = M;
     type Pool = P;
     type Tracker = Of<D>;
     type Tasks = InPool;
 }
 
-/// The choices that the types of an engine leave open.
-pub(crate) struct Choices<E: Engine> {
-    pub(crate) memory: <E::Memory as Memory>::Choice,
-    pub(crate) pool: <E::Pool as Pool>::Choice,
-    pub(crate) tracker: E::Tracker,
-}
-
-impl<E: Engine> Default for Choices<E> {
-    fn default() -> Self {
-        Choices { memory: Default::default(), pool: Default::default(), tracker: Default::default() }
-    }
-}
-
-impl<E: Engine> Clone for Choices<E> {
-    fn clone(&self) -> Self {
-        Choices { memory: self.memory.clone(), pool: self.pool.clone(), tracker: self.tracker }
-    }
+impl<M: Memory, P: Pool, D: Scheme> Engine for Parts<M, P, D> {
+    type Spawns = InPool;
 }

@@ -4,8 +4,8 @@
 use loom::thread;
 
 use super::*;
-use crate::runtime::external::admission::Admission;
 use crate::sync::Arc;
+use crate::worker::external::Admission;
 use crate::worker::sleep::{Idle, Sleep};
 use crate::worker::wait::Seat;
 

@@ -7,9 +7,9 @@ use super::*;
 use crate::handle::Version;
 use crate::handle::claim::Claimant;
 use crate::handle::version::VersionKind;
-use crate::runtime::cancel::Cancels;
-use crate::runtime::scope_state::ScopeState;
 use crate::sync::{Arc, Guarded};
+use crate::worker::cancel::Cancels;
+use crate::worker::scope_state::ScopeState;
 
 /// The value of the version. Its drop is a write that loom sees.
 struct Value(*const World);

@@ -18,8 +18,8 @@
 use std::cell::Cell;
 use std::ptr::NonNull;
 
-use super::{Mode, Released, Scheme};
-use crate::stack::Frames;
+use super::Frames;
+use crate::depend::{Mode, Released, Scheme};
 use crate::sync::tracked::AtomicU32;
 use crate::sync::tracked::Ordering::{Acquire, Relaxed, Release};
 use crate::task::Record;

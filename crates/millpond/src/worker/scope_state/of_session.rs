@@ -4,7 +4,7 @@
 use std::sync::{Arc, Weak};
 
 use super::ScopeState;
-use crate::runtime::count::Subtracted;
+use crate::worker::count::Subtracted;
 
 /// A session, for the thread that completes one of its tasks.
 pub(crate) trait Ends: Send + Sync {

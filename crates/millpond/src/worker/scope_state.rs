@@ -8,13 +8,13 @@ use std::ptr::{self, NonNull};
 
 use super::cancel::Cancels;
 use super::count::{self, Subtracted};
+use super::stack_head::StackHead;
 use super::watch::Tell;
 use crate::handle::claim::{Claimant, Inline};
 use crate::record::Id;
-use crate::stack::{Frames, frames_of};
 use crate::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use crate::sync::unique_number;
-use crate::task::TaskRef;
+use crate::task::{Header, ScopePtr, TaskRef};
 use crate::worker::current::{Enter, visits_any};
 use crate::worker::wait::Waiter;
 
@@ -37,7 +37,7 @@ pub struct ScopeState {
     /// See `has_gaps`.
     gaps: Cell<bool>,
     /// The stack that holds the scope's tasks, if any.
-    frames: Cell<Option<NonNull<Frames>>>,
+    stack: Cell<Option<NonNull<StackHead>>>,
     /// How many tasks of the scope's stack were ended by thieves, while the stack has not yet moved
     /// past them.
     thefts: AtomicU32,
@@ -90,6 +90,26 @@ impl std::fmt::Debug for ScopeState {
     }
 }
 
+impl From<NonNull<ScopeState>> for ScopePtr {
+    fn from(scope_state: NonNull<ScopeState>) -> Self {
+        ScopePtr(scope_state.cast())
+    }
+}
+
+impl From<&ScopeState> for ScopePtr {
+    fn from(scope_state: &ScopeState) -> Self {
+        NonNull::from(scope_state).into()
+    }
+}
+
+impl Header {
+    /// The scope that spawned the task.
+    #[inline]
+    pub(crate) fn scope_state(&self) -> NonNull<ScopeState> {
+        self.scope().0.cast()
+    }
+}
+
 /// Writes some fields of a scope. The caller may write all of it.
 macro_rules! set {
     ($at:ident; $($field:ident: $value:expr;)*) => {$(
@@ -126,7 +146,7 @@ impl ScopeState {
             count: count::Own::new(),
             room_until: Cell::new(0),
             last_long: Cell::new(0),
-            frames: Cell::new(None),
+            stack: Cell::new(None),
             thefts: AtomicU32::new(0),
             joins: Cell::new(0),
             plain: Cell::new(false),
@@ -158,11 +178,11 @@ impl ScopeState {
         parent: &ScopeState,
         task: TaskRef,
         seat: usize,
-        frames: NonNull<Frames>,
+        stack: NonNull<StackHead>,
     ) {
         if cfg!(loom) {
             let scope_state = ScopeState::nested(parent, task, seat);
-            scope_state.set_frames(Some(frames));
+            scope_state.set_stack(Some(stack));
             // SAFETY: as the caller promises.
             return unsafe { at.write(scope_state) };
         }
@@ -171,7 +191,7 @@ impl ScopeState {
         set! { at;
             room_until: Cell::new(0);
             last_long: Cell::new(0);
-            frames: Cell::new(Some(frames));
+            stack: Cell::new(Some(stack));
             thefts: AtomicU32::new(0);
             joins: Cell::new(1);
             epoch: Cell::new(NESTED_EPOCH);
@@ -226,16 +246,16 @@ impl ScopeState {
 
     /// The stack that holds the scope's tasks, if any.
     #[inline(always)]
-    pub(crate) fn frames(&self) -> Option<NonNull<Frames>> {
-        self.frames.get()
+    pub(crate) fn stack_head(&self) -> Option<NonNull<StackHead>> {
+        self.stack.get()
     }
 
     /// Sets or clears the stack that holds the scope's tasks.
-    pub(crate) fn set_frames(&self, frames: Option<NonNull<Frames>>) {
-        if frames.is_some() {
+    pub(crate) fn set_stack(&self, stack: Option<NonNull<StackHead>>) {
+        if stack.is_some() {
             self.count_join();
         }
-        self.frames.set(frames);
+        self.stack.set(stack);
         self.note_plain();
     }
 
@@ -296,9 +316,7 @@ impl ScopeState {
 
     /// Counts something that has a place in reference order but is not a task. Returns that place.
     pub(crate) fn count_gap(&self) -> u64 {
-        // SAFETY: the scope's body calls, so the scope is open.
-        let is_between = unsafe { frames_of(self) }.is_some_and(|frames| !frames.is_drained());
-        self.gaps.set(self.gaps.get() || is_between);
+        self.gaps.set(self.gaps.get() || self.has_closures());
         let order = self.count_spawn();
         self.count_inline();
         order

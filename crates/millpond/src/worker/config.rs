@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::watchdog::Watch;
+use super::pin;
+use super::watched::Watch;
 use crate::handle::bound::Bound;
 use crate::record::Recorder;
-#[cfg(feature = "stack")]
-use crate::stack::policy::End;
 use crate::worker::sleep::Idle;
 
 /// When a leaf that is ready at its spawn runs at once instead of through the pool
@@ -44,6 +43,21 @@ impl Inline {
     pub(crate) fn alone(self) -> Self {
         if self == Inline::Auto { Inline::Always } else { self }
     }
+}
+
+#[cfg(feature = "stack")]
+/// The end of a victim's stack where a thief begins its scan.
+///
+/// The paper says both: a thief steals a closure *from the bottom* (§2), and it scans stacks *from
+/// their top* (§4). The oldest closures represent the most work, so a thief that takes them rarely
+/// comes back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum End {
+    /// The oldest frame comes first.
+    #[default]
+    Oldest,
+    /// The youngest frame comes first.
+    Newest,
 }
 
 #[derive(Clone, Debug)]
@@ -122,5 +136,5 @@ impl Default for Config {
 /// One worker per processor that the process may use: std honours the affinity mask and the
 /// cgroup's quota.
 pub(crate) fn default_workers() -> usize {
-    super::pin::parallelism()
+    pin::parallelism()
 }

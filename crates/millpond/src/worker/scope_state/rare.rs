@@ -2,21 +2,25 @@
 //! needed first.
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock, Weak};
+use std::task::Waker;
 
 use super::ScopeState;
 use super::failures::Failures;
 use super::of_session::Ends;
 use crate::error::Error;
 use crate::handle::reduction::Reduction;
-use crate::runtime::cancel::CancelToken;
-use crate::runtime::external::admission::Admission;
-use crate::runtime::external::scope_handle::Inner;
-use crate::runtime::watch::{Tell, Watchers};
-use crate::stack::Wakers;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::worker::cancel::CancelToken;
+use crate::worker::external::{Admission, HandleState};
+use crate::worker::watch::{Tell, Watchers};
+
+/// The wakers of futures that wait for closures of the scope's stack, by their closure's place in
+/// reference order.
+pub(crate) type ClosureWakers = Mutex<BTreeMap<u64, Waker>>;
 
 /// State that most scopes never need.
 #[derive(Default)]
@@ -25,10 +29,10 @@ pub(super) struct Cold {
     /// Whether the first failure cancels the scope.
     pub(super) fails_fast: AtomicBool,
     watchers: Watchers,
-    closures: Wakers,
+    closures: ClosureWakers,
     token: Mutex<Option<CancelToken>>,
     admission: OnceLock<Admission>,
-    gate: OnceLock<Arc<Inner>>,
+    gate: OnceLock<Arc<HandleState>>,
     /// The open reductions. Only the owner uses this field and the next one.
     reductions: RefCell<Vec<NonNull<Reduction>>>,
     bytes_spawned: Cell<u64>,
@@ -90,7 +94,7 @@ impl ScopeState {
     }
 
     /// Futures that wait for closures in the scope's stack.
-    pub(crate) fn closure_wakers(&self) -> &Wakers {
+    pub(crate) fn closure_wakers(&self) -> &ClosureWakers {
         &self.cold().closures
     }
 
@@ -116,12 +120,12 @@ impl ScopeState {
     }
 
     /// The scope handle; made if there is none.
-    pub(crate) fn open_scope_handle(&self, open: impl FnOnce() -> Arc<Inner>) -> &Arc<Inner> {
+    pub(crate) fn open_scope_handle(&self, open: impl FnOnce() -> Arc<HandleState>) -> &Arc<HandleState> {
         self.cold().gate.get_or_init(open)
     }
 
     /// The scope handle, if there is one.
-    pub(crate) fn scope_handle(&self) -> Option<&Arc<Inner>> {
+    pub(crate) fn scope_handle(&self) -> Option<&Arc<HandleState>> {
         self.cold_if_any()?.gate.get()
     }
 

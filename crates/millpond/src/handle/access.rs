@@ -10,7 +10,8 @@ use crate::depend::Mode;
 use crate::handle::reduction::{Describe, ReducerRef};
 use crate::handle::version::State;
 use crate::handle::{Datum, Handle, Version};
-use crate::task::{Modes, NestFrame, Record};
+use crate::task::{Modes, Record};
+use crate::worker::nest_frame::NestFrame;
 
 mod compound;
 

@@ -7,11 +7,11 @@
 use std::sync::Arc;
 
 use crate::depend;
-use crate::engine::Engine;
 use crate::handle::{claim, storage, version};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::fork::{self, Take};
+use crate::worker::engine::WorkerEngine;
 use crate::worker::seats::Shared;
 
 /// The locks of the crate's statics.
@@ -19,20 +19,20 @@ pub(crate) static LOCKS: &[Take] = &[claim::take_lock, version::take_lock, stora
 
 /// The caller contexts of one process. Its first caller makes them, and the next fork abandons
 /// them.
-pub(crate) struct AfterFork<E: Engine>(AtomicPtr<CallerContexts<E>>);
+pub(crate) struct AfterFork<E: WorkerEngine>(AtomicPtr<CallerContexts<E>>);
 
-struct CallerContexts<E: Engine> {
+struct CallerContexts<E: WorkerEngine> {
     generation: u32,
     vacant: Mutex<Vec<Arc<Shared<E>>>>,
 }
 
-impl<E: Engine> Default for AfterFork<E> {
+impl<E: WorkerEngine> Default for AfterFork<E> {
     fn default() -> Self {
         AfterFork(AtomicPtr::default())
     }
 }
 
-impl<E: Engine> AfterFork<E> {
+impl<E: WorkerEngine> AfterFork<E> {
     /// A caller context of this process.
     pub(crate) fn take(&self, of: &Shared<E>) -> Arc<Shared<E>> {
         let vacant = { self.caller_contexts().vacant.lock().pop() };

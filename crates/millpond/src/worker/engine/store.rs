@@ -4,24 +4,19 @@
 use std::ptr::NonNull;
 use std::time::Duration;
 
-use super::Engine;
-use crate::access::{Accesses, ArgsOf, In};
+use super::WorkerEngine;
 use crate::depend::tracker::{SchemeOps, Tracker};
 use crate::handle::Datum;
 use crate::record::Cause;
-use crate::runtime::join::Join;
-use crate::runtime::outcome::Outcome;
-use crate::runtime::scope::Scope;
-use crate::runtime::scope_state::ScopeState;
-use crate::runtime::spawn::Options;
-use crate::stack::Frames;
-use crate::task::{NestFrame, TaskRef};
+use crate::task::TaskRef;
 use crate::worker::Worker;
+use crate::worker::nest_frame::NestFrame;
+use crate::worker::scope_state::ScopeState;
 use crate::worker::seats::Shared;
 
 /// What an engine does with the tasks of a scope. The provided methods fit tasks that wait in a
 /// pool.
-pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
+pub trait TaskStore<E: WorkerEngine<Tasks = Self>>: Sized + 'static {
     /// The part of a worker.
     type Seat;
     /// The part of a runtime.
@@ -40,41 +35,11 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
     /// The closure of a root scope has ended.
     fn end_scope(_worker: &Worker<E>, _scope_state: &ScopeState) {}
 
-    /// The stack that holds the tasks of a scope, if there is one.
-    ///
-    /// # Safety
-    ///
-    /// The scope is open.
+    /// Whether a stack holds the tasks of the scope, which is open.
     #[inline(always)]
-    unsafe fn frames<'a>(_scope_state: &ScopeState) -> Option<&'a Frames> {
-        None
+    fn has_frames(_scope_state: &ScopeState) -> bool {
+        false
     }
-
-    /// Spawns a leaf.
-    fn spawn_leaf<'s, 'env, B, A, F, O, R>(
-        scope: &Scope<'s, 'env, B, E>,
-        options: Options,
-        accesses: A,
-        body: F,
-    ) -> Join<'s, B, O>
-    where
-        A: Accesses<'s, B>,
-        O: Send + 's,
-        R: Outcome<O>,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's;
-
-    /// Spawns a parent.
-    fn spawn_parent<'s, 'env, B, A, F, O, R>(
-        scope: &Scope<'s, 'env, B, E>,
-        options: Options,
-        accesses: A,
-        body: F,
-    ) -> Join<'s, B, O>
-    where
-        A: Accesses<'s, B>,
-        O: Send + 's,
-        R: Outcome<O>,
-        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> R + Send + 's;
 
     /// A new datum in the frame of the body, if a frame may hold it.
     #[inline(always)]
@@ -182,41 +147,9 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
 #[derive(Debug)]
 pub enum InPool {}
 
-impl<E: Engine<Tasks = InPool>> TaskStore<E> for InPool {
+impl<E: WorkerEngine<Tasks = InPool>> TaskStore<E> for InPool {
     type Seat = ();
     type Shared = ();
 
     fn seat(_index: usize) {}
-
-    #[inline(always)]
-    fn spawn_leaf<'s, 'env, B, A, F, O, R>(
-        scope: &Scope<'s, 'env, B, E>,
-        options: Options,
-        accesses: A,
-        body: F,
-    ) -> Join<'s, B, O>
-    where
-        A: Accesses<'s, B>,
-        O: Send + 's,
-        R: Outcome<O>,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
-    {
-        scope.spawn_into_pool(options, accesses, body)
-    }
-
-    #[inline(always)]
-    fn spawn_parent<'s, 'env, B, A, F, O, R>(
-        scope: &Scope<'s, 'env, B, E>,
-        options: Options,
-        accesses: A,
-        body: F,
-    ) -> Join<'s, B, O>
-    where
-        A: Accesses<'s, B>,
-        O: Send + 's,
-        R: Outcome<O>,
-        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
-    {
-        scope.nest_into_pool(options, accesses, body)
-    }
 }

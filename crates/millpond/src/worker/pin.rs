@@ -6,8 +6,8 @@
 
 use std::cell::Cell;
 
-use crate::engine::Engine;
 use crate::sync::system::Processors;
+use crate::worker::engine::WorkerEngine;
 use crate::worker::seats::Shared;
 
 thread_local! {
@@ -17,7 +17,7 @@ thread_local! {
 
 /// The number of processors that a runtime built here may use. The limits of control groups count,
 /// too. A bound thread therefore asks with its former processors.
-pub(super) fn parallelism() -> usize {
+pub(crate) fn parallelism() -> usize {
     let bound_to = BEFORE.get().and_then(|before| Processors::of_this_thread().filter(|_| before.bind_this_thread()));
     let parallelism = std::thread::available_parallelism().map_or(1, usize::from);
     // A system that refuses leaves the thread unbound, which is not an error.
@@ -36,12 +36,12 @@ fn pin(index: usize) -> bool {
 }
 
 /// The former processors of this thread. A new thread must restore them if it inherits a binding.
-pub(super) fn inherited() -> Option<Processors> {
+pub(crate) fn inherited() -> Option<Processors> {
     BEFORE.get()
 }
 
 /// Gives a new thread the processors that its creator had before it was bound.
-pub(super) fn release(inherited: Option<Processors>) {
+pub(crate) fn release(inherited: Option<Processors>) {
     // A system that refuses leaves the thread where it is, which is not an error.
     let _is_free = inherited.map(|processors| processors.bind_this_thread());
 }
@@ -52,12 +52,12 @@ pub(crate) fn worker(index: usize) {
 }
 
 /// Pins the caller of a scope until the guard is dropped, if the runtime pins.
-pub(super) fn caller<E: Engine>(shared: &Shared<E>, seat: usize) -> Option<Unpin> {
+pub(crate) fn caller<E: WorkerEngine>(shared: &Shared<E>, seat: usize) -> Option<Unpin> {
     (shared.config.pin && pin(seat)).then_some(Unpin(()))
 }
 
 /// Restores the processors that a thread had before.
-pub(super) struct Unpin(());
+pub(crate) struct Unpin(());
 
 impl Drop for Unpin {
     fn drop(&mut self) {

@@ -5,51 +5,42 @@
 //! of [`Linked`]. The implementation for an engine of this crate is not generic, so programs only
 //! link to it.
 
-use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::ptr::NonNull;
-use std::sync::Arc;
 
-#[cfg(feature = "catalogue")]
-use super::Catalogue;
-#[cfg(feature = "stack")]
-use super::StackEngine;
-use super::{DefaultParts, Engine, Parts};
-use crate::depend::{Mode, Scheme};
+use super::WorkerEngine;
+use crate::depend::Mode;
 use crate::handle::Datum;
 use crate::handle::reduction::Reduction;
-use crate::memory::Memory;
-use crate::pool::Pool;
-use crate::runtime::Inner;
-use crate::runtime::scope_state::ScopeState;
 use crate::task::TaskRef;
 use crate::worker::Worker;
+use crate::worker::scope_state::ScopeState;
 use crate::worker::seats::Shared;
 use crate::worker::wait::Waiter;
 
-/// The functions of an engine that programs call. The methods have unusual names, because of the
+/// The functions of an engine's workers that programs call. The methods have unusual names, because of the
 /// compiler's errors: for a call of a missing method, it suggests each trait with a method of that
 /// name.
 pub trait Linked: Sized {
     fn make_room(worker: &Worker<Self>, scope_state: &ScopeState, bytes: usize)
     where
-        Self: Engine;
+        Self: WorkerEngine;
 
     fn combine_reduction(worker: &Worker<Self>, scope_state: &ScopeState, reduction: NonNull<Reduction>, order: u64)
     where
-        Self: Engine;
+        Self: WorkerEngine;
 
     fn try_exclude_all(worker: &Worker<Self>, task: TaskRef) -> bool
     where
-        Self: Engine;
+        Self: WorkerEngine;
 
     fn release_exclusions(worker: &Worker<Self>, task: TaskRef)
     where
-        Self: Engine;
+        Self: WorkerEngine;
 
     fn wait_below(worker: &Worker<Self>, waiter: &Waiter, scope_state: &ScopeState)
     where
-        Self: Engine;
+        Self: WorkerEngine;
 
     /// # Safety
     ///
@@ -61,83 +52,62 @@ pub trait Linked: Sized {
         mode: Mode,
         place: &'static Location<'static>,
     ) where
-        Self: Engine;
+        Self: WorkerEngine;
 
     fn end_scope(worker: &Worker<Self>, scope_state: &ScopeState)
     where
-        Self: Engine;
+        Self: WorkerEngine;
 
     fn enter_as_worker(shared: &Shared<Self>, run: &mut dyn FnMut(&Worker<Self>))
     where
-        Self: Engine;
-
-    /// # Safety
-    ///
-    /// Called once; `inner` is not used afterwards.
-    unsafe fn drop_runtime(inner: &mut ManuallyDrop<Arc<Inner<Self>>>)
-    where
-        Self: Engine;
+        Self: WorkerEngine;
 }
 
 macro_rules! linked {
-    ($engine:ty $(, $($parameter:ident: $bound:ident),*)?) => {
-        impl $(<$($parameter: $bound),*>)? Linked for $engine {
+    ($engine:ty $(, $($parameter:ident: $bound:path),*)?) => {
+        impl $(<$($parameter: $bound),*>)? $crate::worker::engine::linked::Linked for $engine {
             #[cold]
-            fn make_room(worker: &Worker<Self>, scope_state: &ScopeState, bytes: usize) {
+            fn make_room(worker: &$crate::worker::Worker<Self>, scope_state: &$crate::worker::scope_state::ScopeState, bytes: usize) {
                 worker.make_room_here(scope_state, bytes);
             }
 
             #[cold]
-            fn combine_reduction(worker: &Worker<Self>, scope_state: &ScopeState, reduction: NonNull<Reduction>, order: u64) {
+            fn combine_reduction(worker: &$crate::worker::Worker<Self>, scope_state: &$crate::worker::scope_state::ScopeState, reduction: std::ptr::NonNull<$crate::handle::reduction::Reduction>, order: u64) {
                 worker.combine_here(scope_state, reduction, order);
             }
 
-            fn try_exclude_all(worker: &Worker<Self>, task: TaskRef) -> bool {
+            fn try_exclude_all(worker: &$crate::worker::Worker<Self>, task: $crate::task::TaskRef) -> bool {
                 worker.try_exclude_all_here(task)
             }
 
-            fn release_exclusions(worker: &Worker<Self>, task: TaskRef) {
+            fn release_exclusions(worker: &$crate::worker::Worker<Self>, task: $crate::task::TaskRef) {
                 worker.release_exclusions_here(task);
             }
 
-            fn wait_below(worker: &Worker<Self>, waiter: &Waiter, scope_state: &ScopeState) {
+            fn wait_below(worker: &$crate::worker::Worker<Self>, waiter: &$crate::worker::wait::Waiter, scope_state: &$crate::worker::scope_state::ScopeState) {
                 worker.wait_here(waiter, scope_state);
             }
 
             unsafe fn await_datum(
-                worker: &Worker<Self>,
-                scope_state: &ScopeState,
-                datum: &Datum,
-                mode: Mode,
-                place: &'static Location<'static>,
+                worker: &$crate::worker::Worker<Self>,
+                scope_state: &$crate::worker::scope_state::ScopeState,
+                datum: &$crate::handle::Datum,
+                mode: $crate::depend::Mode,
+                place: &'static std::panic::Location<'static>,
             ) {
                 // SAFETY: as the caller promises.
                 unsafe { worker.await_datum_here(scope_state, datum, mode, place) }
             }
 
-            fn end_scope(worker: &Worker<Self>, scope_state: &ScopeState) {
+            fn end_scope(worker: &$crate::worker::Worker<Self>, scope_state: &$crate::worker::scope_state::ScopeState) {
                 worker.end_scope_here(scope_state);
             }
 
-            fn enter_as_worker(shared: &Shared<Self>, run: &mut dyn FnMut(&Worker<Self>)) {
+            fn enter_as_worker(shared: &$crate::worker::seats::Shared<Self>, run: &mut dyn FnMut(&$crate::worker::Worker<Self>)) {
                 shared.enter_here(run);
-            }
-
-            unsafe fn drop_runtime(inner: &mut ManuallyDrop<Arc<Inner<Self>>>) {
-                // In the child of a fork, the runtime is left as it is.
-                if !inner.is_forked() {
-                    inner.end();
-                    // SAFETY: as the caller promises.
-                    unsafe { ManuallyDrop::drop(inner) }
-                }
             }
         }
     };
 }
 
-linked!(DefaultParts);
-#[cfg(feature = "stack")]
-linked!(StackEngine);
-#[cfg(feature = "catalogue")]
-linked!(Catalogue);
-linked!(Parts<M, P, D>, M: Memory, P: Pool, D: Scheme);
+pub(crate) use linked;

@@ -1,10 +1,11 @@
 //! The engine whose parts are chosen by name.
 
-use super::Engine;
-use super::store::InPool;
 use crate::depend::AnyScheme;
 use crate::memory::any::AnyMemory;
 use crate::pool::any::AnyPool;
+use crate::runtime::engine::{Engine, linked_engine};
+use crate::worker::engine::WorkerEngine;
+use crate::worker::engine::store::InPool;
 
 /// The engine that holds any scheme, any pool and any memory manager, chosen at run time. Never a
 /// value.
@@ -17,9 +18,15 @@ use crate::pool::any::AnyPool;
 #[derive(Debug)]
 pub enum Catalogue {}
 
-impl Engine for Catalogue {
+impl WorkerEngine for Catalogue {
     type Memory = AnyMemory;
     type Pool = AnyPool;
     type Tracker = AnyScheme;
     type Tasks = InPool;
 }
+
+impl Engine for Catalogue {
+    type Spawns = InPool;
+}
+
+linked_engine!(Catalogue);

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::ptr::NonNull;
 
-use super::{Record, TaskRef};
 use crate::depend::Mode;
 use crate::depend::tracker::SchemeOps;
 use crate::error::{Error, Kind};
@@ -11,8 +10,9 @@ use crate::handle::Datum;
 use crate::handle::claim;
 use crate::handle::datum::Whole;
 use crate::handle::version::{Dropped, Place, State, Version};
-use crate::runtime::scope_state::ScopeState;
+use crate::task::{FRAME_ALIGN, FRAME_HEAD, HELD_STRIDE, Record, TaskRef};
 use crate::worker::complete::panicked;
+use crate::worker::scope_state::ScopeState;
 
 /// The part of a block that only a parent has. One [`Whole`] for each of its accesses follows it.
 #[repr(C, align(64))]
@@ -25,16 +25,16 @@ pub struct NestFrame {
     held: Cell<usize>,
 }
 
-/// The distance from one datum to the next. Each begins a cache line.
-const STRIDE: usize = size_of::<Whole>().next_multiple_of(64);
+const _: () = assert!(size_of::<NestFrame>() <= FRAME_HEAD && align_of::<NestFrame>() <= FRAME_ALIGN);
+
+impl TaskRef {
+    /// Where the frame of a parent is.
+    pub(crate) fn nest_frame_at(self) -> NonNull<NestFrame> {
+        self.frame_at().cast()
+    }
+}
 
 impl NestFrame {
-    /// The size of a frame with its data.
-    #[inline(always)]
-    pub(super) fn size(accesses: usize) -> usize {
-        size_of::<NestFrame>() + accesses * STRIDE
-    }
-
     /// Puts a frame into a block.
     ///
     /// # Safety
@@ -42,7 +42,7 @@ impl NestFrame {
     /// `task` is a parent that is about to run, on the worker of seat `seat`; `scheme` orders what
     /// its body spawns.
     pub(crate) unsafe fn open<'a>(task: TaskRef, seat: usize, scheme: &'static SchemeOps) -> &'a NestFrame {
-        let at = task.frame_at();
+        let at = task.nest_frame_at();
         // SAFETY: the scope that spawned a task outlives it.
         let scope_state = ScopeState::nested(unsafe { task.header().scope_state().as_ref() }, task, seat);
         let frame = NestFrame { scope_state, task, scheme, held: Cell::new(0) };
@@ -57,9 +57,9 @@ impl NestFrame {
     }
 
     fn datum_at(&self, index: usize) -> NonNull<Datum> {
-        let behind = self.task.frame_at().cast::<u8>();
+        let behind = self.task.frame_at();
         // SAFETY: `Shape::block_size` made room behind the frame for one datum per access.
-        unsafe { behind.add(size_of::<NestFrame>() + index * STRIDE) }.cast()
+        unsafe { behind.add(FRAME_HEAD + index * HELD_STRIDE) }.cast()
     }
 
     /// Makes the datum through which the body sees its access `index`. The value is at `value`.
