@@ -1,7 +1,7 @@
 //! Quiescence: the owner of a scope waits until none of its tasks is ready or running. Tasks that
 //! its admission holds may be left.
 //!
-//! For the notification, see `runtime::count`, step 7. Meanwhile the owner's worker runs tasks. If
+//! For the notification, see `worker::count`, step 7. Meanwhile the owner's worker runs tasks. If
 //! the owner waits for a future, it polls the future again once the scope is quiet. The last task
 //! may have made the future ready after the first poll.
 

@@ -337,7 +337,7 @@ impl<E: WorkerEngine> Worker<E> {
         finished
     }
 
-    /// Counts a task that external tasks let in; see `runtime::count`, 4.
+    /// Counts a task that external tasks let in; see `worker::count`, 4.
     pub(crate) fn count_let_in(&self, task: TaskRef) {
         let scope_state = task.header().scope_state();
         // SAFETY: the task is outstanding, so its scope is alive.

@@ -1,6 +1,6 @@
 //! The counts of a scope: its spawns, completions, waiters and failures (`failures`).
 //!
-//! `runtime::count` describes how outstanding tasks are counted.
+//! `worker::count` describes how outstanding tasks are counted.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;

@@ -98,7 +98,7 @@ impl Spares {
     }
 
     /// Whether there are no spares, because only the calling thread works here: in the child of a
-    /// fork (`runtime::after_fork`).
+    /// fork (`worker::after_fork`).
     pub(crate) fn are_none(&self) -> bool {
         self.up.is_empty()
     }

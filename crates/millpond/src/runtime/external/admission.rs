@@ -1,7 +1,7 @@
 //! The admission of a scope: it counts external tasks and lets them in.
 //!
 //! Each seat has its own counts and needs no read-modify-write: one thread holds a seat at a time.
-//! The sums are exact when the scope is quiet (`runtime::count`, step 7), except for threads
+//! The sums are exact when the scope is quiet (`worker::count`, step 7), except for threads
 //! outside that let tasks in at that moment. Such a thread counts the task in the scope first, then
 //! here. So an owner that sees the second count sees the first.
 

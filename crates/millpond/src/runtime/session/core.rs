@@ -13,12 +13,12 @@
 //!    nothing: its join has failed.
 //! 3. *The end.* If tasks are outstanding, the closer stores a reference to the core in the scope
 //!    itself before it closes the scope. So the core outlives the tasks, whichever thread drops the
-//!    values. The thread that completes the last task takes that reference (`runtime::count`, step
+//!    values. The thread that completes the last task takes that reference (`worker::count`, step
 //!    9) and calls `end`. If there was no task, the closer calls it.
 //! 4. `end` records the completion, releases the claims on handles, and removes the session from
 //!    the runtime's list. Then it notifies the waiters for the end and for room. A waiter for the
 //!    end puts itself into `ending` under that lock, unless it finds `ended`.
-//! 5. *Room* (`runtime::count`, step 8). A future or a thread that waits for room is in `waits`. It
+//! 5. *Room* (`worker::count`, step 8). A future or a thread that waits for room is in `waits`. It
 //!    adds itself under `issuing`, requests a notification from the next subtraction, and compares
 //!    what it has seen with the present values. So it sees a completion, sees a returned `Permit`,
 //!    or is notified. If it is no longer in the list, it is being notified: a thread must not

@@ -1,4 +1,4 @@
-//! The versions that a stack's frames use, for their handles (`depend::in_order`).
+//! The versions that a stack's frames use, for their handles (`stack::in_order`).
 
 use std::ptr::NonNull;
 

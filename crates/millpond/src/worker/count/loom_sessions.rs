@@ -1,4 +1,4 @@
-//! Models of a session's count (`runtime::count`, steps 8 and 9): no thread waits for its end, and
+//! Models of a session's count (`worker::count`, steps 8 and 9): no thread waits for its end, and
 //! several wait for room. The drop of the last reference writes the cells, so that loom finds a
 //! later access. A lost wake-up shows as a deadlock.
 

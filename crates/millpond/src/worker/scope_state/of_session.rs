@@ -1,5 +1,5 @@
 //! The additional state of a session's scope: no thread waits for its end, and several may wait for
-//! room (`runtime::count`, steps 8 and 9).
+//! room (`worker::count`, steps 8 and 9).
 
 use std::sync::{Arc, Weak};
 
@@ -32,7 +32,7 @@ impl ScopeState {
         complete
     }
 
-    /// Asks to notify the waiters when at most `limit` tasks are outstanding (`runtime::count`,
+    /// Asks to notify the waiters when at most `limit` tasks are outstanding (`worker::count`,
     /// step 8). The session knows the waiters. `seen` tasks were outstanding before the last check.
     /// Returns false if fewer are by now. Only for the owner.
     pub(crate) fn ask_for_room(&self, session: impl FnOnce() -> Weak<dyn Ends>, seen: u64, limit: u64) -> bool {

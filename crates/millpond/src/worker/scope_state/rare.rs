@@ -39,7 +39,7 @@ pub(super) struct Cold {
     bytes_finished: AtomicU64,
     /// The failure of the body itself.
     own_failure: OnceCell<Error>,
-    /// How to notify the owner that the scope is quiet (`runtime::count`, step 7).
+    /// How to notify the owner that the scope is quiet (`worker::count`, step 7).
     pub(super) quiet: Mutex<Option<Tell>>,
     /// For a session: notified of room, after a caller has waited for it.
     pub(super) session: OnceLock<Weak<dyn Ends>>,
