@@ -10,10 +10,11 @@ use crate::depend::Mode;
 use crate::handle::reduction::{Describe, ReducerRef};
 use crate::handle::version::State;
 use crate::handle::{Datum, Handle, Version};
-use crate::task::{Modes, Record};
-use crate::worker::nest_frame::NestFrame;
+use crate::task::Modes;
 
+mod args;
 mod compound;
+pub use args::Args;
 
 /// Brand of the handles that any root scope may use, as made by [`Handle::new`]. See [`Handle`].
 /// Never a value.
@@ -330,104 +331,6 @@ pub unsafe trait Accesses<'s, B>: for<'t> ArgsOf<'t> {
 pub trait Visitor {
     fn access(&mut self, datum: NonNull<Datum>, mode: Mode);
     fn reduce(&mut self, datum: NonNull<Datum>, reducer: ReducerRef<'_>);
-}
-
-/// Iterates over the accesses of a task that starts.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct Args<'t> {
-    accesses: Walked<'t>,
-    frame: Option<&'t NestFrame>,
-    index: usize,
-}
-
-/// The accesses of a task, in one of its forms.
-#[derive(Debug)]
-enum Walked<'t> {
-    Records(std::slice::Iter<'t, Record>),
-    Compact(std::slice::Iter<'t, NonNull<Version>>),
-    /// Of a parent that is a compact task: its view of the datum of the next access.
-    Views(NonNull<Datum>),
-}
-
-impl<'t> Args<'t> {
-    pub(crate) fn new(records: &'t [Record], frame: Option<&'t NestFrame>) -> Self {
-        Args { accesses: Walked::Records(records.iter()), frame, index: 0 }
-    }
-
-    /// The accesses of a leaf that is a compact task.
-    ///
-    /// # Safety
-    ///
-    /// The leaf has the versions in use.
-    #[inline(always)]
-    pub(crate) unsafe fn compact(versions: &'t [NonNull<Version>]) -> Self {
-        Args { accesses: Walked::Compact(versions.iter()), frame: None, index: 0 }
-    }
-
-    /// The accesses of a parent that is a compact task.
-    ///
-    /// # Safety
-    ///
-    /// Each of its accesses has a view, and the views are contiguous. They live as long as the
-    /// parent and its descendants run.
-    #[inline(always)]
-    pub(crate) unsafe fn views(first: NonNull<Datum>) -> Self {
-        Args { accesses: Walked::Views(first), frame: None, index: 0 }
-    }
-
-    #[inline(always)]
-    fn next(&mut self) -> &'t Record {
-        self.index += 1;
-        match &mut self.accesses {
-            Walked::Records(records) => records.next().expect("a task has a record for each access"),
-            Walked::Compact(_) | Walked::Views(_) => unreachable!("a task in short form has no records"),
-        }
-    }
-
-    /// The version of the next access, which is not a reduction.
-    #[inline(always)]
-    fn version(&mut self) -> &'t Version {
-        match &mut self.accesses {
-            Walked::Records(_) | Walked::Views(_) => self.next().own_version(),
-            Walked::Compact(versions) => {
-                let version = versions.next().expect("a task has a version for each access");
-                // SAFETY: the task has the version in use (`compact`).
-                unsafe { version.as_ref() }
-            }
-        }
-    }
-
-    /// The address of the next access's value: the version's storage, or a new private copy.
-    fn place(&mut self) -> (&'t Record, NonNull<()>) {
-        let record = self.next();
-        match record.reduction() {
-            Some(reduction) => {
-                let part = reduction.part();
-                record.set_link(part.as_ptr());
-                (record, part)
-            }
-            None => (record, record.version().value()),
-        }
-    }
-
-    #[inline]
-    fn handle<T, R>(&mut self) -> Handle<T, In<'t>, R> {
-        if let Walked::Views(view) = &mut self.accesses {
-            let this = *view;
-            // SAFETY: the views are contiguous (`views`).
-            *view = unsafe { view.add(1) };
-            return Handle::held(this);
-        }
-        self.handle_in_frame()
-    }
-
-    fn handle_in_frame<T, R>(&mut self) -> Handle<T, In<'t>, R> {
-        let index = self.index;
-        let (record, value) = self.place();
-        let frame = self.frame.expect("a parent has a frame");
-        Handle::held(frame.hold(index, record, value))
-    }
 }
 
 macro_rules! modes {

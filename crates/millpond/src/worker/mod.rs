@@ -25,6 +25,7 @@ use crate::worker::scope_state::ScopeState;
 use crate::worker::seats::Shared;
 
 pub(crate) mod after_fork;
+mod aside;
 pub(crate) mod cancel;
 mod carrier;
 pub(crate) mod complete;

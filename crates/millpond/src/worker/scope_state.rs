@@ -4,7 +4,7 @@
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
 use super::cancel::Cancels;
 use super::count::{self, Subtracted};
@@ -12,7 +12,7 @@ use super::stack_head::StackHead;
 use super::watch::Tell;
 use crate::handle::claim::{Claimant, Inline};
 use crate::record::Id;
-use crate::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::sync::unique_number;
 use crate::task::{Header, ScopePtr, TaskRef};
 use crate::worker::current::{Enter, visits_any};
@@ -21,6 +21,7 @@ use crate::worker::wait::Waiter;
 mod failures;
 mod of_session;
 mod rare;
+mod tree;
 pub(crate) use of_session::Ends;
 
 /// See the [module](self).
@@ -491,78 +492,6 @@ impl ScopeState {
     /// Closes the scope: its body is over. Returns true if everything is complete already.
     pub(crate) fn close(&self, waiter: Option<&Waiter>) -> bool {
         self.count.close(self.shared_count(), waiter)
-    }
-
-    /// The nesting depth: 0 for a root.
-    #[cfg(feature = "catalogue")]
-    pub(crate) fn depth(&self) -> u32 {
-        self.depth
-    }
-
-    /// Whether the scope is `of` or is nested in it. Checks only a few levels, so it is a hint
-    /// about which tasks a worker may run.
-    pub(crate) fn is_near_below(&self, of: &ScopeState) -> bool {
-        const STEPS: u32 = 8;
-        let mut scope_state = self;
-        for _ in 0..STEPS {
-            if ptr::eq(scope_state, of) {
-                return true;
-            }
-            match scope_state.parent {
-                // SAFETY: a scope's parent outlives it.
-                Some(parent) if scope_state.depth > of.depth => scope_state = unsafe { parent.as_ref() },
-                _ => return false,
-            }
-        }
-        false
-    }
-
-    /// Whether the scope has no parent.
-    pub(crate) fn is_root(&self) -> bool {
-        self.parent.is_none()
-    }
-
-    /// Whether the scope is this root scope or is nested in it.
-    pub(crate) fn has_root(&self, root: &ScopeState) -> bool {
-        self.cancels == root.cancels
-    }
-
-    /// Whether the scope is `of` or is nested in it: O(depth).
-    pub(crate) fn is_below(&self, of: &ScopeState) -> bool {
-        // SAFETY: a scope's parent outlives it.
-        let scopes = std::iter::successors(Some(self), |scope| scope.parent.map(|parent| unsafe { parent.as_ref() }));
-        scopes.take_while(|scope| scope.depth >= of.depth).any(|scope| ptr::eq(scope, of))
-    }
-
-    /// The number of cancellations in the root scope.
-    pub(crate) fn cancels(&self) -> &AtomicUsize {
-        // SAFETY: as above.
-        unsafe { self.cancels.as_ref() }.count()
-    }
-
-    /// Whether this scope or one around it was cancelled. One load, unless a scope of the program
-    /// was cancelled.
-    #[inline]
-    pub(crate) fn is_cancelled(&self) -> bool {
-        // SAFETY: as above.
-        unsafe { self.cancels.as_ref() }.any() && self.is_cancelled_slow()
-    }
-
-    #[cold]
-    fn is_cancelled_slow(&self) -> bool {
-        let mut scope_state = self;
-        loop {
-            if scope_state.is_cancelled_itself() {
-                return true;
-            }
-            let Some(parent) = scope_state.parent else { return false };
-            // SAFETY: a scope's parent outlives it.
-            let parent = unsafe { parent.as_ref() };
-            if parent.is_sessions() && scope_state.task().is_some_and(|task| task.header().is_cancelled()) {
-                return true;
-            }
-            scope_state = parent;
-        }
     }
 }
 
