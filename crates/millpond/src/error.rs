@@ -260,6 +260,8 @@ enum Source {
     Poison(Error),
     /// The error that the body returned.
     Returned(Arc<dyn std::error::Error + Send + Sync>),
+    /// Not a task failed, but a `scope` or `session`; the label is its place.
+    NotTask(&'static str),
 }
 
 impl Error {
@@ -277,6 +279,11 @@ impl Error {
     /// Makes the failure of a task whose body returned an error.
     pub(crate) fn returned(task: Label, error: Arc<dyn std::error::Error + Send + Sync>) -> Self {
         Error(Arc::new(Failure { task, kind: Kind::Failed, source: Some(Source::Returned(error)) }))
+    }
+
+    /// Makes the failure of a scope (or `session`, as `noun` says) that was opened at `place`.
+    pub(crate) fn of_scope(noun: &'static str, place: &'static Location<'static>, kind: Kind) -> Self {
+        Error(Arc::new(Failure { task: Label::place(place), kind, source: Some(Source::NotTask(noun)) }))
     }
 
     /// The failure where the chain of poisonings began.
@@ -297,7 +304,7 @@ impl Error {
         }
     }
 
-    /// The task that failed.
+    /// The task that failed. If a whole scope or session was cancelled, the place where it was opened.
     pub fn task(&self) -> &Label {
         &self.0.task
     }
@@ -325,6 +332,13 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0.source {
             Some(Source::Returned(error)) => write!(f, "task `{}` failed: {error}", self.0.task),
+            Some(Source::NotTask(noun)) if self.0.kind == Kind::Cancelled => {
+                write!(f, "{noun} `{}` was cancelled", self.0.task)
+            }
+            Some(Source::NotTask(noun)) => write!(f, "{noun} `{}` {}", self.0.task, self.0.kind),
+            Some(Source::Poison(cause)) if cause.0.kind == Kind::Cancelled => {
+                write!(f, "task `{}` is poisoned: {cause}, and so did not produce what this task reads", self.0.task)
+            }
             _ => write!(f, "task `{}` {}", self.0.task, self.0.kind),
         }
     }
@@ -335,6 +349,7 @@ impl std::error::Error for Error {
         match self.0.source.as_ref()? {
             Source::Poison(cause) => Some(cause),
             Source::Returned(error) => Some(&**error),
+            Source::NotTask(_) => None,
         }
     }
 }

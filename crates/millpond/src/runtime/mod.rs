@@ -370,7 +370,7 @@ where
     if worker.shared().is_forked() {
         // Tasks that other threads have taken never end here, and nothing of this scope runs here
         // any more.
-        return result.map_or_else(|caught| caught.resume(), |_| Err(Error::new(Label::place(place), Kind::Forked)));
+        return result.map_or_else(|caught| caught.resume(), |_| Err(Error::of_scope("scope", place, Kind::Forked)));
     }
     if record != 0 {
         worker.log.ended(record, result.is_ok(), 0);
@@ -387,7 +387,7 @@ where
     };
     match scope_state.first_failure() {
         Some(error) => Err(error),
-        None if scope_state.is_cancelled() => Err(Error::new(Label::place(place), Kind::Cancelled)),
+        None if scope_state.is_cancelled() => Err(Error::of_scope("scope", place, Kind::Cancelled)),
         None => Ok(value),
     }
 }

@@ -72,6 +72,30 @@ fn from_within_a_leaf() {
 }
 
 #[test]
+fn the_error_names_what_was_cancelled() {
+    limit(20, "a scope cancelled after its tasks", || {
+        for rt in [1, 2].map(runtime) {
+            let all_ran = rt.scope(|s| {
+                let task = s.spawn((), |()| ());
+                s.wait(task).unwrap();
+                s.cancel_token().cancel();
+            });
+            let text = all_ran.unwrap_err().to_string();
+            assert!(text.starts_with("scope `") && text.ends_with("` was cancelled"), "{text}");
+
+            let skipped = Handle::new(0);
+            let result = rt.scope(|s| {
+                s.cancel_token().cancel();
+                s.task("left out").spawn(skipped.inout(), |_| must_not_run());
+            });
+            assert_eq!(result.unwrap_err().to_string(), "task `left out` was cancelled before it started");
+            let text = skipped.into_inner().unwrap_err().to_string();
+            assert!(text.contains("poisoned: task `left out` was cancelled before it started"), "{text}");
+        }
+    });
+}
+
+#[test]
 fn a_nested_scope_alone() {
     limit(20, "cancelled nested scope", || {
         for rt in [1, 2, 8].map(runtime) {

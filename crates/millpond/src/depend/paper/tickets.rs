@@ -41,7 +41,7 @@ use crate::depend::{Mode, Released, Scheme};
 use crate::sync::tracked::AtomicU64;
 use crate::sync::tracked::Ordering::{AcqRel, Acquire, SeqCst};
 use crate::sync::{Guarded, prefetch_for_write};
-use crate::task::{Record, TaskRef};
+use crate::task::{Record, ScopePtr, TaskRef};
 
 mod pool;
 
@@ -170,13 +170,12 @@ fn depth_of(task: TaskRef) -> u32 {
 
 /// The nesting depth of the task's scope.
 fn level_of(task: TaskRef) -> u32 {
-    let scope_state = task.header().scope_state();
     // The tasks of models, and of step-by-step tests, belong to no scope.
-    if cfg!(test) && scope_state == ptr::NonNull::dangling() {
+    if cfg!(any(test, feature = "conformance")) && task.header().scope() == ScopePtr::DANGLING {
         return 0;
     }
     // SAFETY: a scope outlives its tasks.
-    unsafe { scope_state.as_ref() }.depth()
+    unsafe { task.header().scope_state().as_ref() }.depth()
 }
 
 /// Whether all accesses of a task were granted.

@@ -353,7 +353,7 @@ impl<E: Engine> Core<E> {
     /// The result of a session.
     pub(super) fn result(&self, place: &'static Location<'static>) -> Result<(), Error> {
         self.refuse_forked(|| Label::place(place))?;
-        let cancelled = || Error::new(Label::place(place), Kind::Cancelled);
+        let cancelled = || Error::of_scope("session", place, Kind::Cancelled);
         let failure = self.scope_state.first_failure().or_else(|| self.scope_state.is_cancelled().then(cancelled));
         failure.map_or(Ok(()), Err)
     }
