@@ -211,6 +211,8 @@ pub mod memory;
 mod panics;
 pub mod pool;
 pub mod record;
+#[cfg(feature = "catalogue")]
+mod rows;
 mod runtime;
 #[cfg(feature = "stack")]
 pub mod stack;
