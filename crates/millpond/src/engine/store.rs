@@ -14,6 +14,8 @@ use crate::runtime::outcome::Outcome;
 use crate::runtime::scope::Scope;
 use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::Options;
+use crate::runtime::spawn::body::{Code, ParentCode, payload};
+use crate::runtime::spawn::issue::{ByScheme, Plan};
 use crate::stack::Frames;
 use crate::task::{NestFrame, TaskRef};
 use crate::worker::Worker;
@@ -21,7 +23,7 @@ use crate::worker::seats::Shared;
 
 /// What an engine does with the tasks of a scope. The provided methods fit tasks that wait in a
 /// pool.
-pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
+pub trait TaskStore<E: Engine>: Sized + 'static {
     /// The part of a worker.
     type Seat;
     /// The part of a runtime.
@@ -182,7 +184,8 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
 #[derive(Debug)]
 pub enum InPool {}
 
-impl<E: Engine<Tasks = InPool>> TaskStore<E> for InPool {
+/// Of any engine: a stack leaves tasks that no frame holds to the pool, too.
+impl<E: Engine> TaskStore<E> for InPool {
     type Seat = ();
     type Shared = ();
 
@@ -201,7 +204,14 @@ impl<E: Engine<Tasks = InPool>> TaskStore<E> for InPool {
         R: Outcome<O>,
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
     {
-        scope.spawn_into_pool(options, accesses, body)
+        let kind = Code::<'s, B, A, F, O, R>::LEAF;
+        if !scope.runs_inline(kind) {
+            return scope.spawn_task(options, accesses, body, kind, false);
+        }
+        match scope.try_run_inline(kind, &options, accesses, body) {
+            Ok(result) => Join::ready(result, 0, scope.scope_state(), || options.label()),
+            Err((accesses, body)) => scope.spawn_task(options, accesses, body, kind, true),
+        }
     }
 
     #[inline(always)]
@@ -217,6 +227,11 @@ impl<E: Engine<Tasks = InPool>> TaskStore<E> for InPool {
         R: Outcome<O>,
         F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
     {
-        scope.nest_into_pool(options, accesses, body)
+        let (worker, scope_state) = (scope.worker(), scope.scope_state());
+        worker.throttle(scope_state, options.bytes);
+        let vtable = ParentCode::<'s, 'env, E, B, A, F, O, R>::NEST;
+        let payload = payload::<A::Shape, F, O>();
+        let plan = Plan { scope_state, options: &options, vtable, payload, may_run: false };
+        scope.send(worker.prepare(ByScheme, plan, &accesses), body, &options)
     }
 }

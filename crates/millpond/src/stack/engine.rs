@@ -18,12 +18,12 @@ use std::time::Duration;
 
 use super::{Frames, Stacks, Thief, fits_in_stack, frames_of};
 use crate::access::{Accesses, ArgsOf, In};
-use crate::copy_out::moved;
+use crate::copy_out::{moved, rarely};
 use crate::depend::in_order::InOrder;
 use crate::depend::parked::Parked;
 use crate::depend::tracker::{Of, SchemeOps, Tracker};
 use crate::engine::Engine;
-use crate::engine::store::TaskStore;
+use crate::engine::store::{InPool, TaskStore};
 use crate::handle::Datum;
 use crate::memory::slab::Slabs;
 use crate::pool::split::Split;
@@ -139,7 +139,8 @@ impl TaskStore<StackEngine> for InFrames {
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
     {
         let Some(frames) = scope.frames() else {
-            return moved(scope.spawn_without_frames(moved(options), moved(accesses), moved(body)));
+            let (options, accesses, body) = (moved(options), moved(accesses), moved(body));
+            return moved(rarely(move || InPool::spawn_leaf(scope, options, accesses, body)));
         };
         let call = |accesses, body| scope.call_leaf(frames, &options, accesses, body);
         match call_at_spawn(frames, options.portable, accesses, body, call) {
@@ -162,7 +163,8 @@ impl TaskStore<StackEngine> for InFrames {
         F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
     {
         let Some(frames) = scope.frames() else {
-            return moved(scope.nest_without_frames(moved(options), moved(accesses), moved(body)));
+            let (options, accesses, body) = (moved(options), moved(accesses), moved(body));
+            return moved(rarely(move || InPool::spawn_parent(scope, options, accesses, body)));
         };
         let call = |accesses, body| scope.call_parent(frames, &options, accesses, body);
         match call_at_spawn(frames, options.portable, accesses, body, call) {

@@ -63,31 +63,6 @@ pub(crate) fn free_retired(retired: Vec<Retired>, scope_state: &ScopeState, opti
     }
 }
 
-/// The kind of block that a prepare fills.
-trait Kind {
-    /// The task is recorded.
-    const RECORDED: bool;
-    /// The spawn has no option that needs extras.
-    const PLAIN: bool;
-}
-
-struct Plain;
-struct Labelled;
-struct Recorded;
-
-impl Kind for Plain {
-    const RECORDED: bool = false;
-    const PLAIN: bool = true;
-}
-impl Kind for Labelled {
-    const RECORDED: bool = false;
-    const PLAIN: bool = false;
-}
-impl Kind for Recorded {
-    const RECORDED: bool = true;
-    const PLAIN: bool = false;
-}
-
 /// Misuse that the types cannot rule out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Misuse {
@@ -110,8 +85,8 @@ pub(crate) trait Orders<E: Engine> {
     fn tracker(&self, worker: &Worker<E>) -> Self::Tracker;
 
     /// Allocates the block of a task: `size` bytes or more. It is here and not an argument of
-    /// [`Worker::prepare_by`]: an argument would multiply the copies for the same accesses. There
-    /// are three of them, and a program has many kinds of tasks.
+    /// [`Worker::prepare`]: an argument would multiply the copies for the same accesses. There are
+    /// two of them, and a program has many kinds of tasks.
     fn alloc(&self, worker: &Worker<E>, size: usize) -> Block;
 
     /// Counts a task; returns its place in reference order.
@@ -181,43 +156,37 @@ struct TaskBuilder<'a, E: Engine, O> {
 }
 
 impl<E: Engine> Worker<E> {
-    /// Makes a task from accesses: allocates, claims handles, renames, and finds out whether it is
-    /// ready.
+    /// Makes a task from accesses that `orders` orders: allocates, claims handles, renames, and finds
+    /// out whether it is ready.
     #[inline(always)]
-    pub(crate) fn prepare<'s, B, A: Accesses<'s, B>>(&self, plan: Plan<'_>, accesses: &A) -> Prepared<A::Shape> {
-        self.prepare_by(ByScheme, plan, accesses)
-    }
-
-    /// Like `prepare`, with accesses that `orders` orders.
-    #[inline(always)]
-    pub(crate) fn prepare_by<'s, B, A: Accesses<'s, B>, O: Orders<E>>(
+    pub(crate) fn prepare<'s, B, A: Accesses<'s, B>, O: Orders<E>>(
         &self,
         orders: O,
         plan: Plan<'_>,
         accesses: &A,
     ) -> Prepared<A::Shape> {
-        // Compiled three times, so that a plain task pays only for two tests.
-        if plan.scope_state.record() != 0 {
-            self.prepare_apart::<B, A, O, Recorded>(orders, plan, accesses)
-        } else if !plan.options.is_plain() {
-            self.prepare_apart::<B, A, O, Labelled>(orders, plan, accesses)
+        // Compiled twice, so that a plain task pays only for two tests.
+        if plan.scope_state.record() == 0 && plan.options.is_plain() {
+            self.fill::<B, A, O, true>(orders, plan, accesses)
         } else {
-            self.prepare_as::<B, A, O, Plain>(orders, plan, accesses)
+            self.prepare_with_extras(orders, plan, accesses)
         }
     }
 
+    /// Makes a task that is recorded, or has an option that needs extras.
     #[inline(never)]
-    fn prepare_apart<'s, B, A: Accesses<'s, B>, O: Orders<E>, K: Kind>(
+    fn prepare_with_extras<'s, B, A: Accesses<'s, B>, O: Orders<E>>(
         &self,
         orders: O,
         plan: Plan<'_>,
         accesses: &A,
     ) -> Prepared<A::Shape> {
-        self.prepare_as::<B, A, O, K>(orders, plan, accesses)
+        self.fill::<B, A, O, false>(orders, plan, accesses)
     }
 
+    /// Fills the block of a task. A `PLAIN` task has no extras.
     #[inline(always)]
-    fn prepare_as<'s, B, A: Accesses<'s, B>, O: Orders<E>, K: Kind>(
+    fn fill<'s, B, A: Accesses<'s, B>, O: Orders<E>, const PLAIN: bool>(
         &self,
         orders: O,
         plan: Plan<'_>,
@@ -230,15 +199,16 @@ impl<E: Engine> Worker<E> {
         if !may_run {
             scope_state.note_long();
         }
-        let shape = Shape { extras: !K::PLAIN, accesses: count, nest: vtable.role == Role::Nest };
+        let recorded = !PLAIN && scope_state.record() != 0;
+        let shape = Shape { extras: !PLAIN, accesses: count, nest: vtable.role == Role::Nest };
         let size = shape.block_size(payload);
         let block = orders.alloc(self, size);
-        let extras = match (K::PLAIN, K::RECORDED) {
-            (true, _) => None,
-            (_, true) => Some(self.begin_record(scope_state, options)),
-            (_, false) => Some(options.extras()),
+        let extras = match recorded {
+            _ if PLAIN => None,
+            true => Some(self.begin_record(scope_state, options)),
+            false => Some(options.extras()),
         };
-        if !K::PLAIN && options.bytes != 0 {
+        if !PLAIN && options.bytes != 0 {
             scope_state.add_bytes(options.bytes);
         }
         let (place, priority) = (options.place, options.priority);
@@ -269,7 +239,7 @@ impl<E: Engine> Worker<E> {
         }
         let (ready, misused) = (builder.ready, builder.misuse != Misuse::None);
         let room = if misused { builder.end_misused(payload.align()) } else { room };
-        if K::RECORDED {
+        if recorded {
             self.record_prepared(task, scope_state, accesses);
         }
         Prepared { task, shape, size, room, ready, retired_before }
