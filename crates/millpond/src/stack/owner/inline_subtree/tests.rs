@@ -2,15 +2,16 @@
 
 use std::alloc::Layout;
 use std::panic::Location;
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 use super::*;
 use crate::access::In;
 use crate::depend::Mode;
-use crate::handle::Handle;
 use crate::handle::claim::Claimant;
+use crate::handle::{Handle, Version};
 use crate::runtime::cancel::Cancels;
-use crate::task::{CompactKind, Role, VTable};
+use crate::runtime::scope_state::ScopeState;
+use crate::task::{CompactKind, Modes, Role, VTable};
 
 const INOUT: Modes = Modes::of(Mode::Inout).expect("a usual mode");
 
