@@ -1,4 +1,7 @@
 //! Atomics and locks of the item tables: the standard library's or loom's.
+//!
+//! The runtime has such a switch, too. This crate cannot use it: it is no part of the runtime's public
+//! interface, and models are built without the runtime.
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::{Mutex, MutexGuard, OnceLock, atomic};

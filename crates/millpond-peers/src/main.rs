@@ -15,7 +15,6 @@ mod progress;
 mod row;
 mod runtimes;
 mod suites;
-mod svg;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,11 @@
 //! The plot: bars of nanoseconds per task for empty bodies, curves of efficiency for longer ones.
 
+use std::io::{self, Write};
+
+use millpond_trace::svg::{Anchor, Point, Svg};
+
 use crate::row::Row;
 use crate::runtimes::RUNTIMES;
-use crate::svg::{Anchor, Point, Svg, colour};
 
 /// The space left of a panel, for the numbers of its axis.
 const MARGIN: f64 = 50.0;
@@ -14,18 +17,42 @@ const BELOW: f64 = 40.0;
 const BAR: f64 = 11.0;
 /// The width of a panel of curves.
 const CURVES: f64 = 300.0;
-const GRID: &str = "#dddddd";
-const AXIS: &str = "#333333";
+
+const STYLE: &str = ".grid{stroke:#dddddd}.axis{stroke:#333333}\
+    polyline{fill:none;stroke:currentColor;stroke-width:1.5}circle{fill:currentColor}";
+
+/// Colours by rank; the first are the most different.
+const PALETTE: [&str; 11] = [
+    "#8a8a8a", "#c0392b", "#e67e22", "#2e86c1", "#8e44ad", "#bb8fce", "#27ae60", "#d4ac0d", "#7d6608", "#5d6d7e",
+    "#16a085",
+];
 
 /// Draws the rows.
 pub fn plot(rows: &[Row]) -> String {
-    let mut svg = Svg::default();
-    let mut size = (legend(&mut svg, rows), 30.0);
+    let mut text = Vec::new();
+    // The size is known only after a drawing, so the first one goes nowhere.
+    Svg::begin(io::sink(), 0.0, 0.0, STYLE)
+        .and_then(|mut svg| panels(&mut svg, rows))
+        .and_then(|(width, height)| Svg::begin(&mut text, width, height, &style()))
+        .and_then(|mut svg| panels(&mut svg, rows).and_then(|_| svg.end()))
+        .expect("a write to memory succeeds");
+    String::from_utf8(text).expect("all parts are text")
+}
+
+/// The style, with a class for the colour of each rank.
+fn style() -> String {
+    let colour = |(rank, colour)| format!(".c{rank}{{color:{colour}}}");
+    PALETTE.iter().enumerate().map(colour).fold(STYLE.to_owned(), |style, class| style + &class)
+}
+
+/// Draws the legend and the panels. Returns the size.
+fn panels<W: Write>(svg: &mut Svg<W>, rows: &[Row]) -> io::Result<Point> {
+    let mut size = (legend(svg, rows)?, 30.0);
     // One panel per suite and number of workers. For curves, also one per shape.
     let (bars, curves): (Vec<&Row>, Vec<&Row>) =
         rows.iter().filter(|row| row.suite != "bimodal").partition(|row| row.suite != "bodies");
     for panel in grouped(&bars, |a, b| (a.suite, a.workers) == (b.suite, b.workers)) {
-        let width = bar_panel(&mut svg, &panel, size.1);
+        let width = bar_panel(svg, &panel, size.1)?;
         size = (size.0.max(width), size.1 + ABOVE + HEIGHT + BELOW);
     }
     for (k, panel) in grouped(&curves, |a, b| (a.shape, a.workers) == (b.shape, b.workers)).iter().enumerate() {
@@ -33,10 +60,10 @@ pub fn plot(rows: &[Row]) -> String {
         if column == 0.0 {
             size.1 += ABOVE + HEIGHT + BELOW;
         }
-        curve_panel(&mut svg, panel, (column * (CURVES + MARGIN + 20.0), size.1 - ABOVE - HEIGHT - BELOW));
+        curve_panel(svg, panel, (column * (CURVES + MARGIN + 20.0), size.1 - ABOVE - HEIGHT - BELOW))?;
         size.0 = size.0.max((column + 1.0) * (CURVES + MARGIN + 20.0));
     }
-    svg.finish(size)
+    Ok(size)
 }
 
 /// The rows in groups. The rows of a group keep their order.
@@ -55,19 +82,29 @@ fn rank(runtime: &str) -> usize {
     RUNTIMES.iter().position(|known| known.name == runtime).unwrap_or_default()
 }
 
+/// The class of a runtime's curve.
+fn class(runtime: &str) -> String {
+    format!("c{}", rank(runtime) % PALETTE.len())
+}
+
+/// The attribute of a runtime's bar.
+fn fill(runtime: &str) -> String {
+    format!("fill=\"{}\"", PALETTE[rank(runtime) % PALETTE.len()])
+}
+
 /// Draws the colours. Returns the width.
-fn legend(svg: &mut Svg, rows: &[Row]) -> f64 {
+fn legend<W: Write>(svg: &mut Svg<W>, rows: &[Row]) -> io::Result<f64> {
     let mut x = MARGIN;
-    for (rank, runtime) in RUNTIMES.iter().enumerate().filter(|(_, r)| rows.iter().any(|row| row.runtime == r.name)) {
-        svg.rect((x, 10.0), (10.0, 10.0), colour(rank), runtime.summary);
-        svg.text((x + 14.0, 19.0), Anchor::Start, runtime.name);
+    for runtime in RUNTIMES.iter().filter(|known| rows.iter().any(|row| row.runtime == known.name)) {
+        svg.rect((x, 10.0), (10.0, 10.0), &fill(runtime.name), runtime.summary)?;
+        svg.text((x + 14.0, 19.0), Anchor::Start, "name", runtime.name)?;
         x += 30.0 + 7.0 * runtime.name.len() as f64;
     }
-    x
+    Ok(x)
 }
 
 /// Draws bars on a logarithmic scale, one group per shape. Returns the width.
-fn bar_panel(svg: &mut Svg, rows: &[&Row], top: f64) -> f64 {
+fn bar_panel<W: Write>(svg: &mut Svg<W>, rows: &[&Row], top: f64) -> io::Result<f64> {
     let cost = |row: &Row| row.ns_per_task(row.median_seconds());
     let costs = || rows.iter().filter_map(|row| cost(row));
     let (least, most) = costs().fold((1.0_f64, 10.0_f64), |(least, most), ns| (least.min(ns), most.max(ns)));
@@ -78,31 +115,32 @@ fn bar_panel(svg: &mut Svg, rows: &[&Row], top: f64) -> f64 {
     let right = MARGIN + groups.iter().map(|group| (group.len() as f64 + 1.5) * BAR).sum::<f64>();
 
     let each = if rows[0].suite == "join" { "join" } else { "empty task" };
-    svg.text((MARGIN, top + 18.0), Anchor::Start, &format!("ns per {each}, {}", rows[0].workers_in_words()));
+    let title = format!("ns per {each}, {}", rows[0].workers_in_words());
+    svg.text((MARGIN, top + 18.0), Anchor::Start, "title", &title)?;
     for decade in low as i32..=high as i32 {
         let ns = 10_f64.powi(decade);
-        svg.line((MARGIN, y(ns)), (right, y(ns)), GRID);
-        svg.text((MARGIN - 5.0, y(ns) + 4.0), Anchor::End, &ns.to_string());
+        svg.line((MARGIN, y(ns)), (right, y(ns)), "grid")?;
+        svg.text((MARGIN - 5.0, y(ns) + 4.0), Anchor::End, "mark", &ns.to_string())?;
     }
     let mut x = MARGIN + BAR / 2.0;
     for group in groups {
         let middle = x + group.len() as f64 * BAR / 2.0;
-        svg.text((middle, base + 16.0), Anchor::Middle, group[0].shape);
+        svg.text((middle, base + 16.0), Anchor::Middle, "name", group[0].shape)?;
         for row in group {
             if let Some(ns) = cost(row) {
                 let title = format!("{}: {ns:.1} ns", row.name());
-                svg.rect((x, y(ns)), (BAR - 1.0, base - y(ns)), colour(rank(row.runtime)), &title);
+                svg.rect((x, y(ns)), (BAR - 1.0, base - y(ns)), &fill(row.runtime), &title)?;
             }
             x += BAR;
         }
         x += 1.5 * BAR;
     }
-    svg.line((MARGIN, base), (right, base), AXIS);
-    right + 20.0
+    svg.line((MARGIN, base), (right, base), "axis")?;
+    Ok(right + 20.0)
 }
 
 /// Draws efficiency against the length of the body, on a logarithmic scale.
-fn curve_panel(svg: &mut Svg, rows: &[&Row], (left, top): Point) {
+fn curve_panel<W: Write>(svg: &mut Svg<W>, rows: &[&Row], (left, top): Point) -> io::Result<()> {
     let points = |row: &&Row| Some((row.extra("body_ns")?, row.extra("efficiency")?));
     let lengths = || rows.iter().filter_map(|row| row.extra("body_ns"));
     let (least, most) = (lengths().fold(f64::INFINITY, f64::min), lengths().fold(0.0, f64::max));
@@ -111,24 +149,29 @@ fn curve_panel(svg: &mut Svg, rows: &[&Row], (left, top): Point) {
     let y = |efficiency: f64| base - HEIGHT * efficiency.clamp(0.0, 1.1) / 1.1;
 
     let title = format!("{}, {}: efficiency in % against µs a task", rows[0].shape, rows[0].workers_in_words());
-    svg.text((x0, top + 18.0), Anchor::Start, &title);
+    svg.text((x0, top + 18.0), Anchor::Start, "title", &title)?;
     for percent in [0.0, 25.0, 50.0, 75.0, 100.0] {
         let at = y(percent / 100.0);
-        svg.line((x0, at), (x0 + CURVES, at), GRID);
-        svg.text((x0 - 5.0, at + 4.0), Anchor::End, &percent.to_string());
+        svg.line((x0, at), (x0 + CURVES, at), "grid")?;
+        svg.text((x0 - 5.0, at + 4.0), Anchor::End, "mark", &percent.to_string())?;
     }
     let mut ticks: Vec<f64> = lengths().collect();
     ticks.sort_by(f64::total_cmp);
     ticks.dedup();
     for ns in ticks {
-        svg.line((x(ns), base), (x(ns), base + 4.0), AXIS);
-        svg.text((x(ns), base + 16.0), Anchor::Middle, &(ns / 1000.0).to_string());
+        svg.line((x(ns), base), (x(ns), base + 4.0), "axis")?;
+        svg.text((x(ns), base + 16.0), Anchor::Middle, "mark", &(ns / 1000.0).to_string())?;
     }
-    svg.line((x0, base), (x0 + CURVES, base), AXIS);
+    svg.line((x0, base), (x0 + CURVES, base), "axis")?;
     for group in grouped(rows, |a, b| a.runtime == b.runtime) {
         let curve: Vec<Point> = group.iter().filter_map(points).map(|(ns, part)| (x(ns), y(part))).collect();
-        svg.curve(&curve, colour(rank(group[0].runtime)), group[0].runtime);
+        let (runtime, class) = (group[0].runtime, class(group[0].runtime));
+        svg.polyline(&curve, &class)?;
+        for &point in &curve {
+            svg.circle(point, 2.5, &class, runtime)?;
+        }
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! A line on the terminal that shows the progress of the bench. If stderr is no terminal, there is
 //! none.
+//!
+//! The line of the `millpond` command differs: a thread of its own draws it during a run. Here such
+//! a thread would take time from the peers that are measured.
 
 use std::io::{IsTerminal, Write, stderr};
 

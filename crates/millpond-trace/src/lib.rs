@@ -51,6 +51,8 @@ mod span;
 mod table;
 mod tree;
 
+#[doc(hidden)]
+pub use export::svg;
 pub use export::{DOT_LIMIT, DotError, ExportError};
 pub use format::{ReadError, Reason as ReadReason, Recording, VERSION, Writer};
 pub use graph::Class;

@@ -1,4 +1,5 @@
-//! Copies of values, so that the compiler can keep the originals in registers.
+//! Copies of values, and calls out of line. They let the compiler keep the values of the fast path
+//! in registers.
 
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -14,4 +15,11 @@ pub(crate) fn moved<T>(value: T) -> T {
     let value = ManuallyDrop::new(value);
     // SAFETY: the original is not used or dropped any more.
     unsafe { NonNull::from(&*value).read() }
+}
+
+/// Calls a function out of line, for a path that is rarely taken.
+#[cold]
+#[inline(never)]
+pub(crate) fn rarely<R>(call: impl FnOnce() -> R) -> R {
+    call()
 }

@@ -210,6 +210,8 @@ mod mode;
 mod panics;
 pub mod pool;
 pub mod record;
+#[cfg(feature = "catalogue")]
+mod rows;
 mod runtime;
 #[cfg(feature = "stack")]
 pub mod stack;

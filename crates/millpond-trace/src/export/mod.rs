@@ -14,7 +14,7 @@ mod scale;
 mod schedule;
 mod slices;
 mod speedup;
-mod svg;
+pub mod svg;
 
 pub use dot::{DotError, MOST_TASKS as DOT_LIMIT};
 

@@ -1,4 +1,6 @@
-//! Writes SVG, element by element.
+//! Writes SVG, element by element. `millpond-peers` draws with it, too.
+//!
+//! Each method fails if the output fails.
 
 use std::fmt::{Display, Formatter};
 use std::io::{self, Write};
@@ -47,10 +49,13 @@ impl Display for Escaped<'_> {
 }
 
 /// The point of a text that is put at a position.
-#[derive(Clone, Copy)]
-pub(super) enum Anchor {
+#[derive(Clone, Copy, Debug)]
+pub enum Anchor {
+    /// Its start.
     Start,
+    /// Its middle.
     Middle,
+    /// Its end.
     End,
 }
 
@@ -65,13 +70,14 @@ impl Anchor {
 }
 
 /// A drawing in progress.
-pub(super) struct Svg<W: Write> {
+#[derive(Debug)]
+pub struct Svg<W: Write> {
     out: W,
 }
 
 impl<W: Write> Svg<W> {
     /// Begins a drawing on white; `style` is CSS.
-    pub(super) fn begin(mut out: W, width: f64, height: f64, style: &str) -> io::Result<Self> {
+    pub fn begin(mut out: W, width: f64, height: f64, style: &str) -> io::Result<Self> {
         writeln!(
             out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
@@ -82,19 +88,20 @@ impl<W: Write> Svg<W> {
         Ok(Svg { out })
     }
 
-    pub(super) fn end(mut self) -> io::Result<()> {
+    /// Ends the drawing, and flushes the output.
+    pub fn end(mut self) -> io::Result<()> {
         writeln!(self.out, "</svg>")?;
         self.out.flush()
     }
 
     /// Writes text without escapes.
-    pub(super) fn raw(&mut self, text: &str) -> io::Result<()> {
+    pub fn raw(&mut self, text: &str) -> io::Result<()> {
         writeln!(self.out, "{text}")
     }
 
     /// A rectangle with its corner, width and height. `look` are attributes. A viewer shows `title`
     /// under the pointer.
-    pub(super) fn rect(&mut self, (x, y): Point, (w, h): Point, look: &str, title: &str) -> io::Result<()> {
+    pub fn rect(&mut self, (x, y): Point, (w, h): Point, look: &str, title: &str) -> io::Result<()> {
         write!(self.out, "<rect x=\"{x:.2}\" y=\"{y:.1}\" width=\"{w:.2}\" height=\"{h:.1}\" {look}")?;
         if title.is_empty() {
             return writeln!(self.out, "/>");
@@ -102,19 +109,22 @@ impl<W: Write> Svg<W> {
         writeln!(self.out, "><title>{}</title></rect>", Escaped(title))
     }
 
-    pub(super) fn line(&mut self, from: Point, to: Point, class: &str) -> io::Result<()> {
+    /// A straight line.
+    pub fn line(&mut self, from: Point, to: Point, class: &str) -> io::Result<()> {
         let ((x1, y1), (x2, y2)) = (from, to);
         let place = format!("x1=\"{x1:.2}\" y1=\"{y1:.2}\" x2=\"{x2:.2}\" y2=\"{y2:.2}\"");
         writeln!(self.out, "<line {place} class=\"{class}\"/>")
     }
 
-    pub(super) fn polyline(&mut self, points: &[Point], class: &str) -> io::Result<()> {
+    /// A line through points.
+    pub fn polyline(&mut self, points: &[Point], class: &str) -> io::Result<()> {
         write!(self.out, "<polyline class=\"{class}\" points=\"")?;
         points.iter().try_for_each(|(x, y)| write!(self.out, "{x:.2},{y:.2} "))?;
         writeln!(self.out, "\"/>")
     }
 
-    pub(super) fn circle(&mut self, (x, y): Point, radius: f64, class: &str, title: &str) -> io::Result<()> {
+    /// A circle around a point. A viewer shows `title` under the pointer.
+    pub fn circle(&mut self, (x, y): Point, radius: f64, class: &str, title: &str) -> io::Result<()> {
         let title = Escaped(title);
         writeln!(
             self.out,
@@ -122,13 +132,14 @@ impl<W: Write> Svg<W> {
         )
     }
 
-    pub(super) fn text(&mut self, (x, y): Point, anchor: Anchor, class: &str, text: &str) -> io::Result<()> {
+    /// A text at a position.
+    pub fn text(&mut self, (x, y): Point, anchor: Anchor, class: &str, text: &str) -> io::Result<()> {
         let (anchor, text) = (anchor.name(), Escaped(text));
         writeln!(self.out, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{text}</text>")
     }
 
     /// A text that reads upwards, around a point.
-    pub(super) fn upward(&mut self, (x, y): Point, class: &str, text: &str) -> io::Result<()> {
+    pub fn upward(&mut self, (x, y): Point, class: &str, text: &str) -> io::Result<()> {
         let (place, turn) = (format!("x=\"{x:.1}\" y=\"{y:.1}\""), format!("rotate(-90 {x:.1} {y:.1})"));
         let text = Escaped(text);
         writeln!(self.out, "<text {place} text-anchor=\"middle\" transform=\"{turn}\" class=\"{class}\">{text}</text>")
@@ -136,4 +147,4 @@ impl<W: Write> Svg<W> {
 }
 
 /// The distance to the right and down, in pixels.
-pub(super) type Point = (f64, f64);
+pub type Point = (f64, f64);

@@ -187,72 +187,73 @@ const fn pools() -> [Row; 1 + pools::ROWS.len()] {
     rows
 }
 
-/// Makes the table of the schemes, and a run-time choice for each.
-macro_rules! schemes {
-    ($($file:ident :: $scheme:ident, $name:literal, $source:literal, $complexity:literal, $summary:literal;)*) => {
-        /// The schemes, which decide when a task is ready. The first is the default. The last is
-        /// the stack: a separate engine without the two other parts.
-        pub const SCHEMES: &[Row] = &[
-            $(Row {
-                name: {
-                    assert!(is_same(crate::depend::$file::$scheme::NAME, $name));
-                    $name
-                },
-                complexity: Some($complexity),
-                modes: Some(<crate::depend::$file::$scheme as Scheme>::MODES),
-                ..Row::new($name, $summary, $source)
-            },)*
-            Row {
-                complexity: Some("push and pop O(accesses); a steal O(accesses of the tasks that the thief looks at)"),
-                modes: Some(Mode::ALL),
-                ..Row::new(
-                    StackEngine::NAME,
-                    "bodies hold their tasks in frames and run them in order; a thief works out what is ready",
-                    "DDS section 3",
-                )
-            },
-        ];
+/// The schemes, which decide when a task is ready. The first is the default. The last is the stack:
+/// a separate engine without the two other parts.
+pub const SCHEMES: &[Row] = &schemes();
 
-        /// The schemes of the table without the stack, in the same order.
-        const TRACKERS: &[AnyScheme] = &[$(AnyScheme::of::<crate::depend::$file::$scheme>()),*];
+const fn schemes() -> [Row; TRACKERS.len() + 1] {
+    let stack = Row {
+        complexity: Some("push and pop O(accesses); a steal O(accesses of the tasks that the thief looks at)"),
+        modes: Some(Mode::ALL),
+        ..Row::new(
+            StackEngine::NAME,
+            "bodies hold their tasks in frames and run them in order; a thief works out what is ready",
+            "DDS section 3",
+        )
     };
-}
-
-/// Whether two names are equal, in a `const` context.
-const fn is_same(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut same = a.len() == b.len();
+    let mut rows = [stack; TRACKERS.len() + 1];
     let mut at = 0;
-    while same && at < a.len() {
-        same = a[at] == b[at];
+    while at < TRACKERS.len() {
+        rows[at] = TRACKERS[at].0;
         at += 1;
     }
-    same
+    rows
 }
 
-schemes! {
-    parked::Parked, "parked", "millpond, after TG section 4.4",
+/// The schemes without the stack: the row of each, and its run-time choice.
+const TRACKERS: &[(Row, AnyScheme)] = &[
+    tracker::<crate::depend::parked::Parked>(
+        "millpond, after TG section 4.4",
         "issue O(1), release O(1), and O(accesses) a woken task in all",
-        "a task waits at one place at a time, at the generation before its first unmet access";
-    graph::Graph, "graph", "TG section 4.1, Fig. 2",
+        "a task waits at one place at a time, at the generation before its first unmet access",
+    ),
+    tracker::<crate::depend::graph::Graph>(
+        "TG section 4.1, Fig. 2",
         "generations of M and N: issue O(MN), release O((M+N)^2)",
-        "an edge from every access to all of the next generation; lists in nodes of their own";
-    graph::EmbeddedGraph, "embedded-graph", "TG section 4.1.1",
+        "an edge from every access to all of the next generation; lists in nodes of their own",
+    ),
+    tracker::<crate::depend::graph::EmbeddedGraph>(
+        "TG section 4.1.1",
         "generations of M and N: issue and release O(MN)",
-        "as graph, with lists through the accesses";
-    hypergraph::Hypergraph, "hypergraph", "TG section 4.2, Fig. 3",
+        "as graph, with lists through the accesses",
+    ),
+    tracker::<crate::depend::hypergraph::Hypergraph>(
+        "TG section 4.2, Fig. 3",
         "issue O(1), release O(1) amortised",
-        "an edge from generation to generation; lists in nodes of their own";
-    hypergraph::EmbeddedHypergraph, "embedded-hypergraph", "TG section 4.2",
+        "an edge from generation to generation; lists in nodes of their own",
+    ),
+    tracker::<crate::depend::hypergraph::EmbeddedHypergraph>(
+        "TG section 4.2",
         "issue O(1), release O(1) amortised",
-        "as hypergraph, with lists through the accesses";
-    list::List, "list", "TG section 4.3, Fig. 4",
+        "as hypergraph, with lists through the accesses",
+    ),
+    tracker::<crate::depend::list::List>(
+        "TG section 4.3, Fig. 4",
         "issue O(1), release O(1)",
-        "all that wait for a version on one ordered list, generation after generation; one lock";
-    two_locks::TwoLocks, "two-lock-list", "TG section 4.3",
+        "all that wait for a version on one ordered list, generation after generation; one lock",
+    ),
+    tracker::<crate::depend::two_locks::TwoLocks>(
+        "TG section 4.3",
         "issue O(1), release O(1)",
-        "as list, with a lock for the oldest generation and one for the youngest";
-    tickets::Tickets, "tickets", "TG section 4.4, Fig. 5",
+        "as list, with a lock for the oldest generation and one for the youngest",
+    ),
+    tracker::<crate::depend::tickets::Tickets>(
+        "TG section 4.4, Fig. 5",
         "issue, release and the look at one access O(1); to find the one that is ready O(tasks that wait)",
-        "counters instead of edges; idle workers search a pool of waiting tasks by depth";
+        "counters instead of edges; idle workers search a pool of waiting tasks by depth",
+    ),
+];
+
+const fn tracker<D: Scheme>(source: &'static str, complexity: &'static str, summary: &'static str) -> (Row, AnyScheme) {
+    (Row { complexity: Some(complexity), ..Row::of_scheme::<D>(summary, source) }, AnyScheme::of::<D>())
 }

@@ -121,8 +121,8 @@ impl Default for Registry {
     fn default() -> Self {
         let entry = |row: &Row| *row;
         let schemes = SCHEMES.iter().map(entry).map(|row| {
-            let choice = TRACKERS.iter().find(|tracker| tracker.name() == row.name);
-            let choice = choice.map_or(SchemeChoice::Stack, |&tracker| SchemeChoice::Tracker(tracker));
+            let choice = TRACKERS.iter().find(|(of, _)| of.name == row.name);
+            let choice = choice.map_or(SchemeChoice::Stack, |&(_, tracker)| SchemeChoice::Tracker(tracker));
             Entry { row, choice, place: None }
         });
         let pools = POOLS.iter().map(entry).map(|row| {

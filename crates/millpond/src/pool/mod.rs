@@ -6,7 +6,7 @@ pub use crate::task::TaskRef;
 pub mod any;
 #[cfg(feature = "catalogue")]
 mod paper;
-mod random;
+pub(crate) mod random;
 pub mod split;
 #[cfg(test)]
 mod testing;

@@ -1,4 +1,4 @@
-//! Random numbers that choose among queues.
+//! Random numbers that choose among queues, and among the victims of a thief.
 
 /// Draws random numbers. Each worker has its own stream.
 pub trait Draw: Send + 'static {
@@ -10,6 +10,7 @@ pub trait Draw: Send + 'static {
 }
 
 /// G. Marsaglia, *Xorshift RNGs*, 2003. It is good enough to spread thieves over victims.
+#[derive(Clone, Debug)]
 pub struct XorShift(u64);
 
 impl Draw for XorShift {

@@ -5,8 +5,9 @@ use super::testing::{number, task};
 use super::*;
 use crate::conformance::pool::each_task_once;
 use crate::limit::limit;
+use crate::pool::paper::named::{Named, Variant, Wake};
 use crate::pool::paper::params::{Filling, LockKind, Params, Share};
-use crate::pool::paper::variants::{ROWS, by_name};
+use crate::pool::paper::variants::{ROWS, by_name, for_each_variant};
 
 /// The pools of the tables, each with several sets of parameters. (`conformance::pool` tests the
 /// default pool.)
@@ -49,6 +50,15 @@ fn the_tables_are_the_papers() {
     let [dq6, dq7, dq8, dq9, dq10] = ["dq6", "dq7", "dq8", "dq9", "dq10"];
     let all = [sq1, sq2, sq3, sq4, dq1, dq2, dq3, dq4, dq5, dq6, dq7, dq8, dq9, dq10, sdq1, rq1, rq2, rq3];
     assert_eq!(names, all);
+}
+
+#[test]
+fn the_pool_of_a_name_has_the_parts_of_its_row() {
+    fn check<V: Variant>() {
+        let (chosen, (pool, _)) = (by_name(V::NAME, Params::default()).unwrap(), pool(V::NAME, 1));
+        assert_eq!((chosen.name(), pool.waits_busily()), (Named::<V>::NAME, <V::Wake as Wake>::BUSY));
+    }
+    for_each_variant!(check);
 }
 
 /// 1, 2, 3 and 8 threads put, take and steal, as workers do.

@@ -9,6 +9,8 @@ use super::join::Join;
 use super::outcome::Outcome;
 use super::scope::Scope;
 use super::spawn::Options;
+use super::spawn::body::{Code, ParentCode, payload};
+use super::spawn::issue::{ByScheme, Plan};
 use crate::depend::Scheme;
 use crate::depend::tracker::Of;
 use crate::handle::access::{Accesses, ArgsOf, In};
@@ -119,6 +121,7 @@ pub trait SpawnStore<E: Engine> {
         F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> R + Send + 's;
 }
 
+/// Of any engine: a stack leaves tasks that no frame holds to the pool, too.
 impl<E: Engine> SpawnStore<E> for InPool {
     #[inline(always)]
     fn spawn_leaf<'s, 'env, B, A, F, O, R>(
@@ -133,7 +136,14 @@ impl<E: Engine> SpawnStore<E> for InPool {
         R: Outcome<O>,
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
     {
-        scope.spawn_into_pool(options, accesses, body)
+        let kind = Code::<'s, B, A, F, O, R>::LEAF;
+        if !scope.runs_inline(kind) {
+            return scope.spawn_task(options, accesses, body, kind, false);
+        }
+        match scope.try_run_inline(kind, &options, accesses, body) {
+            Ok(result) => Join::ready(result, 0, scope.scope_state(), || options.label()),
+            Err((accesses, body)) => scope.spawn_task(options, accesses, body, kind, true),
+        }
     }
 
     #[inline(always)]
@@ -149,7 +159,12 @@ impl<E: Engine> SpawnStore<E> for InPool {
         R: Outcome<O>,
         F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
     {
-        scope.nest_into_pool(options, accesses, body)
+        let (worker, scope_state) = (scope.worker(), scope.scope_state());
+        worker.throttle(scope_state, options.bytes);
+        let vtable = ParentCode::<'s, 'env, E, B, A, F, O, R>::NEST;
+        let payload = payload::<A::Shape, F, O>();
+        let plan = Plan { scope_state, options: &options, vtable, payload, may_run: false };
+        scope.send(worker.prepare(ByScheme, plan, &accesses), body, &options)
     }
 }
 

@@ -19,8 +19,8 @@ use crate::runtime::engine::SpawnStore;
 use crate::runtime::engine::{DefaultEngine, Engine};
 use crate::runtime::external::scope_handle::ScopeHandle;
 use crate::runtime::external::tasks::ExternalTasks;
-use crate::runtime::spawn::body::{Body, Code, ParentCode, call_leaf, payload, write_body};
-use crate::runtime::spawn::issue::{Plan, Prepared};
+use crate::runtime::spawn::body::{Body, call_leaf, payload, write_body};
+use crate::runtime::spawn::issue::{ByScheme, Plan, Prepared};
 use crate::task::{TaskRef, VTable, flag};
 use crate::worker::cancel::CancelToken;
 use crate::worker::complete::{serves, settle};
@@ -108,7 +108,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
 
     /// Whether a ready leaf of this kind should run at its spawn.
     #[inline]
-    fn runs_inline(&self, kind: &'static VTable) -> bool {
+    pub(crate) fn runs_inline(&self, kind: &'static VTable) -> bool {
         let shared = self.worker().shared();
         match shared.config.inline {
             Inline::Auto => shared.kinds.is_short(kind),
@@ -182,7 +182,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
 
     /// Spawns a leaf as a task; it may still run here.
     #[inline(never)]
-    fn spawn_task<A, F, O, R>(
+    pub(crate) fn spawn_task<A, F, O, R>(
         &self,
         options: Options,
         accesses: A,
@@ -199,7 +199,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         self.worker().throttle(self.scope_state(), options.bytes);
         let payload = payload::<A::Shape, F, O>();
         let plan = Plan { scope_state: self.scope_state(), options: &options, vtable: kind, payload, may_run };
-        let prepared = self.worker().prepare(plan, &accesses);
+        let prepared = self.worker().prepare(ByScheme, plan, &accesses);
         if !prepared.ready || !self.may_start(prepared.task) {
             return self.send(prepared, body, &options);
         }
@@ -213,7 +213,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
 
     /// Issues a prepared task to the scheme, and makes its join.
     #[inline]
-    fn send<S, F, O>(&self, prepared: Prepared<S>, body: F, options: &Options) -> Join<'s, B, O> {
+    pub(crate) fn send<S, F, O>(&self, prepared: Prepared<S>, body: F, options: &Options) -> Join<'s, B, O> {
         let Prepared { task, shape, size, room, retired_before, .. } = prepared;
         // SAFETY: the task was prepared with the payload of these types.
         unsafe { write_body::<S, F>(room, Body { shape, f: body }) };
@@ -338,26 +338,6 @@ impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
 }
 
 impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
-    /// Spawns a leaf that no stack holds: runs it at once, or puts it into the pool when it is
-    /// ready.
-    #[inline(always)]
-    pub(crate) fn spawn_into_pool<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
-    where
-        A: Accesses<'s, B>,
-        O: Send + 's,
-        R: Outcome<O>,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
-    {
-        let kind = Code::<'s, B, A, F, O, R>::LEAF;
-        if !self.runs_inline(kind) {
-            return self.spawn_task(options, accesses, body, kind, false);
-        }
-        match self.try_run_inline(kind, &options, accesses, body) {
-            Ok(result) => Join::ready(result, 0, self.scope_state(), || options.label()),
-            Err((accesses, body)) => self.spawn_task(options, accesses, body, kind, true),
-        }
-    }
-
     /// A new datum in the body's frame, if it may be there.
     #[inline(always)]
     fn own_in_stack<T, R>(&self) -> Option<Handle<T, B, R>> {
@@ -372,49 +352,6 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
             handle.datum().claim_new(scope_state.claim(), E::Tasks::ops_of_own(self.worker().tracker(), scope_state));
         }
         handle
-    }
-
-    /// Like `spawn_into_pool`, for an engine where this is rare.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn spawn_without_frames<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
-    where
-        A: Accesses<'s, B>,
-        O: Send + 's,
-        R: Outcome<O>,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
-    {
-        self.spawn_into_pool(options, accesses, body)
-    }
-
-    /// Spawns a parent that no stack holds.
-    #[inline(always)]
-    pub(crate) fn nest_into_pool<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
-    where
-        A: Accesses<'s, B>,
-        O: Send + 's,
-        R: Outcome<O>,
-        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
-    {
-        let worker = self.worker();
-        worker.throttle(self.scope_state(), options.bytes);
-        let kind = ParentCode::<'s, 'env, E, B, A, F, O, R>::NEST;
-        let payload = payload::<A::Shape, F, O>();
-        let plan = Plan { scope_state: self.scope_state(), options: &options, vtable: kind, payload, may_run: false };
-        self.send(worker.prepare(plan, &accesses), body, &options)
-    }
-
-    /// Like `nest_into_pool`, for an engine where this is rare.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn nest_without_frames<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
-    where
-        A: Accesses<'s, B>,
-        O: Send + 's,
-        R: Outcome<O>,
-        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
-    {
-        self.nest_into_pool(options, accesses, body)
     }
 }
 

@@ -2,13 +2,11 @@
 
 use std::panic::Location;
 
-use crate::error::{Error, Label};
+use crate::error::Error;
 use crate::handle::Handle;
 use crate::handle::access::{Accesses, ArgsOf, CanRead, CanWrite, In};
-use crate::record::Id;
 use crate::runtime::outcome::{Boxed, Outcome, Tried};
 use crate::runtime::wait_on::Ref;
-use crate::task::Extras;
 use crate::worker::cancel::CancelToken;
 
 pub(crate) mod body;
@@ -16,9 +14,12 @@ pub(crate) mod combine;
 mod inline_leaf;
 pub(crate) mod issue;
 mod named;
+mod options;
 mod recorded;
+mod task_builder;
 
 pub use named::Task;
+pub use options::Options;
 
 /// A scope of any engine, root or in a body: it spawns tasks and waits for them.
 ///
@@ -467,50 +468,4 @@ pub trait Spawn<'s>: Sized {
         O: Send + 's,
         R: Outcome<O>,
         F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> R + Send + 's;
-}
-
-/// The options of a spawn, besides accesses and body.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    pub(crate) place: &'static Location<'static>,
-    pub(crate) label: Option<Label>,
-    pub(crate) bytes: usize,
-    pub(crate) priority: i8,
-    /// The task shares only its data with others, and its body does not wait. So no one can observe
-    /// whether it runs at its spawn.
-    pub(crate) portable: bool,
-}
-
-impl Options {
-    #[inline]
-    pub fn at(place: &'static Location<'static>) -> Self {
-        Options { place, label: None, bytes: 0, priority: 0, portable: false }
-    }
-
-    /// The options of a portable task that is spawned at `place`.
-    #[inline]
-    pub fn portable(place: &'static Location<'static>) -> Self {
-        Options { portable: true, ..Options::at(place) }
-    }
-
-    /// Whether no option needs extras.
-    #[inline]
-    pub(crate) fn is_plain(&self) -> bool {
-        self.label.is_none() && self.bytes == 0
-    }
-
-    pub(crate) fn extras(&self) -> Extras {
-        Extras { id: 0, label: self.label(), bytes: self.bytes }
-    }
-
-    /// The same, for a recorded task.
-    pub(crate) fn recorded(&self, id: Id) -> Extras {
-        Extras { id, label: self.label(), bytes: self.bytes }
-    }
-
-    #[inline]
-    pub(crate) fn label(&self) -> Label {
-        self.label.unwrap_or(Label::place(self.place))
-    }
 }

@@ -17,7 +17,7 @@ use std::ptr::NonNull;
 use std::time::Duration;
 
 use super::{Frames, Stacks, Thief, fits_in_stack, frames_of};
-use crate::copy_out::moved;
+use crate::copy_out::{moved, rarely};
 use crate::depend::parked::Parked;
 use crate::depend::tracker::{Of, SchemeOps, Tracker};
 use crate::handle::Datum;
@@ -35,6 +35,7 @@ use crate::sync::barrier;
 use crate::task::TaskRef;
 use crate::worker::Worker;
 use crate::worker::engine::WorkerEngine;
+use crate::worker::engine::store::InPool;
 use crate::worker::engine::store::TaskStore;
 use crate::worker::nest_frame::NestFrame;
 use crate::worker::scope_state::ScopeState;
@@ -233,7 +234,8 @@ impl SpawnStore<StackEngine> for InFrames {
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
     {
         let Some(frames) = scope.frames() else {
-            return moved(scope.spawn_without_frames(moved(options), moved(accesses), moved(body)));
+            let (options, accesses, body) = (moved(options), moved(accesses), moved(body));
+            return moved(rarely(move || InPool::spawn_leaf(scope, options, accesses, body)));
         };
         let call = |accesses, body| scope.call_leaf(frames, &options, accesses, body);
         match call_at_spawn(frames, options.portable, accesses, body, call) {
@@ -256,7 +258,8 @@ impl SpawnStore<StackEngine> for InFrames {
         F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
     {
         let Some(frames) = scope.frames() else {
-            return moved(scope.nest_without_frames(moved(options), moved(accesses), moved(body)));
+            let (options, accesses, body) = (moved(options), moved(accesses), moved(body));
+            return moved(rarely(move || InPool::spawn_parent(scope, options, accesses, body)));
         };
         let call = |accesses, body| scope.call_parent(frames, &options, accesses, body);
         match call_at_spawn(frames, options.portable, accesses, body, call) {

@@ -12,7 +12,8 @@ use std::time::Duration;
 use super::global::atomic::{AtomicU64 as Count, Ordering::Relaxed};
 
 thread_local! {
-    /// The state of an xorshift generator; 0 before its first use.
+    /// The state of an xorshift generator; 0 before its first use. It is not that of `pool::random`,
+    /// because `sync` imports no other module.
     static RANDOM: Cell<u64> = const { Cell::new(0) };
 }
 

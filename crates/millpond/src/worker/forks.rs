@@ -4,7 +4,7 @@
 //! is *private*: one element of a linked list through that stack. Then the join costs no more than
 //! linking and unlinking it. To *offer* a fork, the worker makes a task of it (an [`Offer`], in its
 //! own block) and puts that into the pool. It is then a task like any other: others may steal it,
-//! and its worker takes it back or waits for it ([`Waiter`]).
+//! and its worker takes it back or waits for it (`worker::wait`).
 //!
 //! ```text
 //!            prev       prev       prev       prev
@@ -77,15 +77,14 @@ use std::ptr::{self, NonNull};
 use std::thread;
 
 use super::current::CurrentWorker;
-use super::wait::{Seat, Waiter};
-use crate::memory::Block;
-use crate::record::Id;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use crate::task::ScopePtr;
-use crate::task::{Header, NewTask, TaskRef, VTable};
+use crate::task::VTable;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod offer;
+
+pub(crate) use offer::Offer;
 
 /// The first field of a fork: what a stack of forks knows of it.
 #[derive(Debug)]
@@ -109,18 +108,6 @@ const _: () = assert!(align_of::<VTable>() > OFFERED && align_of::<Offer>() > OF
 #[derive(Debug)]
 #[repr(C, align(128))]
 struct Root(Head);
-
-/// A fork as a task, in its own block.
-#[repr(C)]
-pub(crate) struct Offer {
-    header: Header,
-    /// Its number in a recording. It must be at this offset, for `TaskRef::record_id`.
-    id: Cell<Id>,
-    waiter: Waiter,
-    fork: NonNull<Head>,
-    /// The limits of the stack that it comes from.
-    limits: NonNull<Limits>,
-}
 
 /// Whether the owner must look at its next push or pop.
 #[derive(Debug)]
@@ -181,77 +168,6 @@ impl Head {
         let offer: *const Offer = self.what.get().map_addr(|addr| addr & !OFFERED).cast();
         // SAFETY: the address was set when the fork was offered, as the caller promises.
         unsafe { NonNull::new_unchecked(offer.cast_mut()) }
-    }
-}
-
-impl Offer {
-    pub(crate) const SIZE: usize = size_of::<Offer>();
-
-    /// Makes a task of a fork.
-    ///
-    /// # Safety
-    ///
-    /// `block` has room for an offer, and nothing else uses it. The fork was not offered before.
-    /// Until the offer is freed, the fork keeps its address, and the worker's seat and `forks`
-    /// live.
-    pub(crate) unsafe fn create(block: Block, fork: NonNull<Head>, forks: &Forks, seat: &Seat, at: Place) -> TaskRef {
-        // SAFETY: the fork is alive, as the caller promises.
-        let head = unsafe { fork.as_ref() };
-        let new = NewTask {
-            // SAFETY: the fork was not offered, as the caller promises.
-            vtable: unsafe { head.table() },
-            scope: ScopePtr::DANGLING,
-            order: 0,
-            place: at,
-            priority: 0,
-            extras: None,
-            accesses: 0,
-        };
-        // SAFETY: as the caller promises. The header is the first field.
-        let task = unsafe { TaskRef::create(block, new) };
-        let offer: *mut Offer = task.0.cast().as_ptr();
-        macro_rules! set {
-            ($($field:ident: $value:expr;)*) => {$(
-                // SAFETY: the block has room for an offer, and no other thread knows it.
-                unsafe { (&raw mut (*offer).$field).write($value) };
-            )*};
-        }
-        set! {
-            id: Cell::new(0);
-            waiter: Waiter::new(seat);
-            fork: fork;
-            limits: NonNull::from(&forks.limits);
-        }
-        head.set_offer(task.0.cast());
-        task
-    }
-
-    pub(crate) fn task(offer: NonNull<Offer>) -> TaskRef {
-        TaskRef(offer.cast())
-    }
-
-    /// The offer of a task with role `Fork`.
-    ///
-    /// # Safety
-    ///
-    /// The task has that role, and is not freed.
-    pub(crate) unsafe fn of<'a>(task: TaskRef) -> &'a Offer {
-        // SAFETY: the header of such a task is the first field of an offer.
-        unsafe { task.0.cast().as_ref() }
-    }
-
-    pub(crate) fn fork(&self) -> NonNull<Head> {
-        self.fork
-    }
-
-    pub(crate) fn waiter(&self) -> &Waiter {
-        &self.waiter
-    }
-
-    /// Tells the fork's owner that it has nothing on offer any more (a).
-    pub(crate) fn ask_for_another(&self) {
-        // SAFETY: a stack of forks lives as long as its runtime, for which this thread works.
-        unsafe { self.limits.as_ref() }.ask();
     }
 }
 

@@ -7,6 +7,7 @@ use super::named::{FreeLists, Handling, Links, Named, Parts, Refill, Variant};
 use crate::memory::Memory;
 use crate::memory::any::Chosen;
 use crate::memory::slab::Slabs;
+use crate::rows::rows;
 
 /// A manager's name, and its parts.
 #[derive(Clone, Copy, Debug)]
@@ -21,95 +22,63 @@ pub struct Row {
     pub choose: fn() -> Chosen,
 }
 
-/// For each line, makes a type, a row of the table, and a case of `with_memory`.
-macro_rules! rows {
-    ($d:tt $($variant:ident $name:literal $lists:ident $links:ident $refill:ident $handling:ident $central_items:literal;)*) => {
-        /// The rows of the table, in the paper's order.
-        pub const ROWS: &[Row] = &[$(Row { name: $name, parts: <$variant as Variant>::PARTS, columns: $variant::COLUMNS, choose: || Chosen::of::<Named<$variant>>(()) }),*];
-
-        $(
-            #[doc = concat!("`", $name, "` of the [table](ROWS).")]
-            #[derive(Debug)]
-            pub enum $variant {}
-
-            impl Variant for $variant {
-                const NAME: &'static str = $name;
-
-                const PARTS: Parts = Parts {
-                    free_lists: FreeLists::$lists,
-                    links: Links::$links,
-                    refill: Refill::$refill,
-                    handling: Handling::$handling,
-                    central_items: $central_items,
-                };
-            }
-
-            impl $variant {
-                const COLUMNS: &[(&'static str, &'static str)] = &<$variant as Variant>::PARTS.columns();
-            }
-        )*
-
-        /// Calls a function for the type of each row.
-        #[cfg(all(test, not(loom)))]
-        macro_rules! for_each_variant {
-            ($d function:ident) => {{
-                $($d function::<$crate::memory::variants::$variant>();)*
-            }};
-        }
-        #[cfg(all(test, not(loom)))]
-        pub(crate) use for_each_variant;
-
-        /// Evaluates an expression with a type alias for the memory manager of a name.
-        /// `with_memory!(name, M => …)` returns `Some` of the value, or `None` if there is no such
-        /// manager. The expression is compiled once per manager.
-        ///
-        /// ```
-        /// use millpond::memory::Memory;
-        ///
-        /// assert_eq!(millpond::with_memory!("dgbkof", M => M::NAME), Some("dgbkof"));
-        /// assert_eq!(millpond::with_memory!("malloc", M => M::NAME), None);
-        /// ```
-        #[macro_export]
-        macro_rules! with_memory {
-            ($d name:expr, $d M:ident => $d body:expr) => {
-                match $d name {
-                    "default" => {
-                        type $d M = $d crate::memory::DefaultMemory;
-                        Some($d body)
-                    }
-                    $($name => {
-                        type $d M = $d crate::memory::named::Named<$d crate::memory::variants::$variant>;
-                        Some($d body)
-                    })*
-                    _ => None,
-                }
-            };
-        }
-
+/// The parts of a line.
+macro_rules! parts {
+    ([$lists:ident $links:ident $refill:ident $handling:ident $central_items:literal]) => {
+        const PARTS: Parts = Parts {
+            free_lists: FreeLists::$lists,
+            links: Links::$links,
+            refill: Refill::$refill,
+            handling: Handling::$handling,
+            central_items: $central_items,
+        };
     };
 }
 
-rows! { $
-//  type     name       free lists  links  refill   handling        central list of items
-    Bs       "bs"       None        Blocks Elements WhenNeeded      false;
-    L        "l"        Central     Items  Elements WhenNeeded      true;
-    Bk       "bk"       Central     Items  Whole    WhenNeeded      true;
-    Dl       "dl"       Distributed Items  Elements WhenNeeded      false;
-    Dlf      "dlf"      Distributed Blocks Elements WhenNeeded      false;
-    Dbk      "dbk"      Distributed Items  Whole    WhenNeeded      false;
-    Dbko     "dbko"     Distributed Items  Whole    AfterAllocation false;
-    Dgbk     "dgbk"     Distributed Items  Some     WhenNeeded      false;
-    Dgbko    "dgbko"    Distributed Items  Some     AfterAllocation false;
-    Dgbkof   "dgbkof"   Distributed Blocks Some     AfterAllocation false;
-    Cl       "cl"       Both        Items  Elements WhenNeeded      false;
-    Clf      "clf"      Both        Blocks Elements WhenNeeded      false;
-    Clb      "clb"      Both        Items  Elements WhenNeeded      true;
-    Cgbk     "cgbk"     Both        Items  Some     WhenNeeded      false;
-    Cgbkb    "cgbkb"    Both        Items  Some     WhenNeeded      true;
-    Cgbko    "cgbko"    Both        Items  Some     AfterAllocation false;
-    Cgbkob   "cgbkob"   Both        Items  Some     AfterAllocation true;
-    Cgbk1    "cgbk1"    Both        Items  Some     BeforeCentral   false;
-    Cgbk1b   "cgbk1b"   Both        Items  Some     BeforeCentral   true;
+/// The row of a line.
+macro_rules! row {
+    ($variant:ident $name:literal $entries:tt) => {
+        Row {
+            name: $name,
+            parts: <$variant as Variant>::PARTS,
+            columns: const { &<$variant as Variant>::PARTS.columns() },
+            choose: || Chosen::of::<Named<$variant>>(()),
+        }
+    };
+}
+
+rows! { $ memory, DefaultMemory, for_each_variant,
+    /// Evaluates an expression with a type alias for the memory manager of a name.
+    /// `with_memory!(name, M => …)` returns `Some` of the value, or `None` if there is no such
+    /// manager. The expression is compiled once per manager.
+    ///
+    /// ```
+    /// use millpond::memory::Memory;
+    ///
+    /// assert_eq!(millpond::with_memory!("dgbkof", M => M::NAME), Some("dgbkof"));
+    /// assert_eq!(millpond::with_memory!("malloc", M => M::NAME), None);
+    /// ```
+    with_memory;
+//  type     name        free lists  links  refill   handling        central list of items
+    Bs       "bs"       [None        Blocks Elements WhenNeeded      false]
+    L        "l"        [Central     Items  Elements WhenNeeded      true]
+    Bk       "bk"       [Central     Items  Whole    WhenNeeded      true]
+    Dl       "dl"       [Distributed Items  Elements WhenNeeded      false]
+    Dlf      "dlf"      [Distributed Blocks Elements WhenNeeded      false]
+    Dbk      "dbk"      [Distributed Items  Whole    WhenNeeded      false]
+    Dbko     "dbko"     [Distributed Items  Whole    AfterAllocation false]
+    Dgbk     "dgbk"     [Distributed Items  Some     WhenNeeded      false]
+    Dgbko    "dgbko"    [Distributed Items  Some     AfterAllocation false]
+    Dgbkof   "dgbkof"   [Distributed Blocks Some     AfterAllocation false]
+    Cl       "cl"       [Both        Items  Elements WhenNeeded      false]
+    Clf      "clf"      [Both        Blocks Elements WhenNeeded      false]
+    Clb      "clb"      [Both        Items  Elements WhenNeeded      true]
+    Cgbk     "cgbk"     [Both        Items  Some     WhenNeeded      false]
+    Cgbkb    "cgbkb"    [Both        Items  Some     WhenNeeded      true]
+    Cgbko    "cgbko"    [Both        Items  Some     AfterAllocation false]
+    Cgbkob   "cgbkob"   [Both        Items  Some     AfterAllocation true]
+    Cgbk1    "cgbk1"    [Both        Items  Some     BeforeCentral   false]
+    Cgbk1b   "cgbk1b"   [Both        Items  Some     BeforeCentral   true]
 }
 
 /// Returns the memory manager of that name: a row of the table, or the default manager.

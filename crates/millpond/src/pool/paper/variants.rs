@@ -12,6 +12,7 @@ use super::shared::{Fifo, Lifo, Locked, Opposite, PerTask, TwoLock, Working};
 use crate::pool::Pool;
 use crate::pool::any::Chosen;
 use crate::pool::split::Split;
+use crate::rows::rows;
 
 /// A pool's name, and its parts in the words of the tables.
 #[derive(Clone, Copy, Debug)]
@@ -26,14 +27,20 @@ pub struct Row {
     pub choose: fn(Params) -> Chosen,
 }
 
-/// For each line, makes a type, a row of the table, and a case of `with_pool`. `$d` is a dollar
-/// sign, for that macro.
-macro_rules! rows {
-    ($d:tt $($variant:ident $name:literal: $placement:ty, $wake:ident;
-        $kind:literal $details:literal $queues:literal $access:literal $allocation:literal $locking:literal $wakes:literal)*
+/// The parts of a line.
+macro_rules! parts {
+    ([$placement:ty, $wake:ident; $($column:literal)*]) => {
+        type Placement = $placement;
+        type Wake = $wake;
+    };
+}
+
+/// The row of a line.
+macro_rules! row {
+    ($variant:ident $name:literal [$placement:ty, $wake:ident;
+        $kind:literal $details:literal $queues:literal $access:literal $allocation:literal $locking:literal $wakes:literal]
     ) => {
-        /// The rows of the tables, in the paper's order.
-        pub const ROWS: &[Row] = &[$(Row {
+        Row {
             name: $name,
             columns: &[
                 ("type", $kind),
@@ -46,90 +53,60 @@ macro_rules! rows {
             ],
             params: <$placement as Placement>::PARAMS,
             choose: Chosen::of::<Named<$variant>>,
-        }),*];
-
-        $(
-            #[doc = concat!("`", $name, "` of the [tables](ROWS).")]
-            #[derive(Debug)]
-            pub enum $variant {}
-
-            impl Variant for $variant {
-                const NAME: &'static str = $name;
-
-                type Placement = $placement;
-                type Wake = $wake;
-            }
-        )*
-
-        /// Evaluates an expression with a type alias for the pool of a name.
-        /// `with_pool!(name, P => …)` returns `Some` of the value, or `None` if there is no such
-        /// pool. The expression is compiled once per pool.
-        ///
-        /// ```
-        /// use millpond::pool::Pool;
-        ///
-        /// assert_eq!(millpond::with_pool!("dq8", P => P::NAME), Some("dq8"));
-        /// assert_eq!(millpond::with_pool!("dq11", P => P::NAME), None);
-        /// ```
-        #[macro_export]
-        macro_rules! with_pool {
-            ($d name:expr, $d P:ident => $d body:expr) => {
-                match $d name {
-                    "default" => {
-                        type $d P = $d crate::pool::DefaultPool;
-                        Some($d body)
-                    }
-                    $($name => {
-                        type $d P = $d crate::pool::named::Named<$d crate::pool::variants::$variant>;
-                        Some($d body)
-                    })*
-                    _ => None,
-                }
-            };
         }
-
     };
 }
 
-rows! { $
-    Sq1 "sq1": Central<Locked<List>>, EachPut;
-        "central" "" "single-linked list" "LIFO" "when needed" "queue" "each put"
-    Sq2 "sq2": Central<Locked<Array>>, EachPut;
-        "central" "" "array" "LIFO" "at the start" "queue" "each put"
-    Sq3 "sq3": Central<PerTask<Fifo>>, EachPut;
-        "central" "" "double-linked list" "FIFO" "when needed" "tasks" "each put"
-    Sq4 "sq4": Central<TwoLock>, EachPut;
-        "central" "Michael and Scott's queue" "single-linked list" "FIFO" "when needed" "head + tail" "each put"
-    Dq1 "dq1": Own<List>, EachPut;
-        "distributed" "no balance" "single-linked lists" "LIFO" "when needed" "-" "-"
-    Dq2 "dq2": Stealing<Locked<List, Working>>, EachPut;
-        "stealing" "from the working end" "single-linked lists" "LIFO" "when needed" "all queues" "each put"
-    Dq3 "dq3": Own<Array>, EachPut;
-        "distributed" "no balance" "arrays" "LIFO" "at the start" "-" "-"
-    Dq4 "dq4": LocalRandom, EachPut;
-        "stealing" "two queues a worker" "single-linked lists" "LIFO" "when needed" "all queues" "each put"
-    Dq5 "dq5": Stealing<Locked<DoubleList, Opposite>>, EachPut;
-        "stealing" "from the opposite end" "double-linked lists" "LIFO" "when needed" "all queues" "each put"
-    Dq6 "dq6": Stealing<PerTask<Lifo>>, EachPut;
-        "stealing" "from the opposite end" "double-linked lists" "LIFO" "when needed" "tasks" "each put"
-    Dq7 "dq7": Stealing<Locked<Array, Working>>, EachPut;
-        "stealing" "from the working end" "arrays" "LIFO" "at the start" "all queues" "each put"
-    Dq8 "dq8": Public, EachPut;
+rows! { $ pool, DefaultPool, for_each_variant,
+    /// Evaluates an expression with a type alias for the pool of a name.
+    /// `with_pool!(name, P => …)` returns `Some` of the value, or `None` if there is no such
+    /// pool. The expression is compiled once per pool.
+    ///
+    /// ```
+    /// use millpond::pool::Pool;
+    ///
+    /// assert_eq!(millpond::with_pool!("dq8", P => P::NAME), Some("dq8"));
+    /// assert_eq!(millpond::with_pool!("dq11", P => P::NAME), None);
+    /// ```
+    with_pool;
+    Sq1 "sq1" [Central<Locked<List>>, EachPut;
+        "central" "" "single-linked list" "LIFO" "when needed" "queue" "each put"]
+    Sq2 "sq2" [Central<Locked<Array>>, EachPut;
+        "central" "" "array" "LIFO" "at the start" "queue" "each put"]
+    Sq3 "sq3" [Central<PerTask<Fifo>>, EachPut;
+        "central" "" "double-linked list" "FIFO" "when needed" "tasks" "each put"]
+    Sq4 "sq4" [Central<TwoLock>, EachPut;
+        "central" "Michael and Scott's queue" "single-linked list" "FIFO" "when needed" "head + tail" "each put"]
+    Dq1 "dq1" [Own<List>, EachPut;
+        "distributed" "no balance" "single-linked lists" "LIFO" "when needed" "-" "-"]
+    Dq2 "dq2" [Stealing<Locked<List, Working>>, EachPut;
+        "stealing" "from the working end" "single-linked lists" "LIFO" "when needed" "all queues" "each put"]
+    Dq3 "dq3" [Own<Array>, EachPut;
+        "distributed" "no balance" "arrays" "LIFO" "at the start" "-" "-"]
+    Dq4 "dq4" [LocalRandom, EachPut;
+        "stealing" "two queues a worker" "single-linked lists" "LIFO" "when needed" "all queues" "each put"]
+    Dq5 "dq5" [Stealing<Locked<DoubleList, Opposite>>, EachPut;
+        "stealing" "from the opposite end" "double-linked lists" "LIFO" "when needed" "all queues" "each put"]
+    Dq6 "dq6" [Stealing<PerTask<Lifo>>, EachPut;
+        "stealing" "from the opposite end" "double-linked lists" "LIFO" "when needed" "tasks" "each put"]
+    Dq7 "dq7" [Stealing<Locked<Array, Working>>, EachPut;
+        "stealing" "from the working end" "arrays" "LIFO" "at the start" "all queues" "each put"]
+    Dq8 "dq8" [Public, EachPut;
         "stealing" "private and public queues, blocks of four" "single-linked lists of arrays" "LIFO" "when needed"
-        "public queues" "each block that gets public"
-    Dq9 "dq9": Stealing<Locked<List, Working>>, IntoEmpty;
-        "stealing" "from the working end" "single-linked lists" "LIFO" "when needed" "all queues" "into an empty queue"
-    Dq10 "dq10": Stealing<Locked<List, Working>>, Busy;
-        "stealing" "from the working end" "single-linked lists" "LIFO" "when needed" "all queues" "busy wait"
-    Sdq1 "sdq1": OwnAndCentral, EachPut;
+        "public queues" "each block that gets public"]
+    Dq9 "dq9" [Stealing<Locked<List, Working>>, IntoEmpty;
+        "stealing" "from the working end" "single-linked lists" "LIFO" "when needed" "all queues" "into an empty queue"]
+    Dq10 "dq10" [Stealing<Locked<List, Working>>, Busy;
+        "stealing" "from the working end" "single-linked lists" "LIFO" "when needed" "all queues" "busy wait"]
+    Sdq1 "sdq1" [OwnAndCentral, EachPut;
         "central + distributed" "past a threshold, blocks of four" "single-linked list of arrays, arrays" "LIFO" "when needed"
-        "central queue" "each block that gets central"
-    Rq1 "rq1": Random<Locked<List>, RandR>, EachPut;
-        "randomised" "rand_r, floating point" "single-linked lists" "LIFO" "when needed" "all queues" "each put"
-    Rq2 "rq2": Random<Locked<List>, TwisterInteger>, EachPut;
-        "randomised" "Mersenne Twister, integer" "single-linked lists" "LIFO" "when needed" "all queues" "each put"
-    Rq3 "rq3": Random<Locked<List>, TwisterFloat>, EachPut;
-        "randomised" "Mersenne Twister, floating point" "single-linked lists" "LIFO" "when needed" "all queues" "each put"
+        "central queue" "each block that gets central"]
+    Rq1 "rq1" [Random<Locked<List>, RandR>, EachPut;
+        "randomised" "rand_r, floating point" "single-linked lists" "LIFO" "when needed" "all queues" "each put"]
+    Rq2 "rq2" [Random<Locked<List>, TwisterInteger>, EachPut;
+        "randomised" "Mersenne Twister, integer" "single-linked lists" "LIFO" "when needed" "all queues" "each put"]
+    Rq3 "rq3" [Random<Locked<List>, TwisterFloat>, EachPut;
+        "randomised" "Mersenne Twister, floating point" "single-linked lists" "LIFO" "when needed" "all queues" "each put"]
 }
 
 /// Returns the pool of that name, with its parameters. It is a row of the tables or the default

@@ -21,7 +21,7 @@ use crate::pool::{Leave, Put};
 use crate::runtime::engine::{DefaultEngine, Engine};
 use crate::runtime::external::waker::{BodyWaker, poll_until_ready};
 use crate::runtime::spawn::body::{Body, Code, ParentCode, payload, write_body};
-use crate::runtime::spawn::issue::{Plan, free_retired};
+use crate::runtime::spawn::issue::{ByScheme, Plan, free_retired};
 use crate::task::{VTable, flag};
 use crate::worker::cancel::CancelToken;
 use crate::worker::current::{worker_of, worker_within};
@@ -256,7 +256,7 @@ impl<E: Engine> Session<E> {
         let (pending, retired) = core.as_worker(|worker| {
             let payload = payload::<A::Shape, F, O>();
             let plan = Plan { scope_state, options, vtable: kind, payload, may_run: false };
-            let prepared = worker.prepare(plan, accesses);
+            let prepared = worker.prepare(ByScheme, plan, accesses);
             if permitted {
                 issuing.use_permit();
                 used.set(true);

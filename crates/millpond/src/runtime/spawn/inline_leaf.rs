@@ -131,7 +131,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     // Takes both by value. Called code borrows them only if the leaf fails, so all of it can stay
     // in registers.
     #[inline(always)]
-    pub(in crate::runtime) fn try_run_inline<A, F, O, R>(
+    pub(crate) fn try_run_inline<A, F, O, R>(
         &self,
         kind: &'static VTable,
         options: &Options,

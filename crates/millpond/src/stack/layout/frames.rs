@@ -32,14 +32,12 @@ use crate::worker::scope_state::ScopeState;
 use crate::worker::stack_head::{StackHead, StackOps};
 use crate::worker::wait::Waiter;
 
+mod chunks;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod seen;
 
 pub(in crate::stack) use seen::Seen;
-
-/// An empty stack keeps at least this many chunks.
-const MIN_KEPT_CHUNKS: usize = 2;
 
 /// If a stack has at least [`MIN_PREFETCH_DEPTH`] frames, it may be larger than the second-level
 /// cache. Then the owner prefetches the frame that is [`PREFETCH_LEVELS`] levels up or down, since
@@ -332,64 +330,6 @@ impl Frames {
         self.end_change();
     }
 
-    /// Lets a window of closures come until `has_room` returns false.
-    #[inline]
-    fn limit_to_window(&self) {
-        self.set_limit(self.window.get());
-    }
-
-    /// Sets how many bytes of closures a body collects before it must run them.
-    pub(crate) fn set_window(&self, bytes: usize) {
-        self.window.set(bytes);
-        self.limit_to_window();
-    }
-
-    /// Lets `bytes` bytes of closures come until `has_room` returns false.
-    #[inline]
-    pub(crate) fn set_limit(&self, bytes: usize) {
-        let end = self.end.get();
-        let left = end.addr().saturating_sub(self.top().addr());
-        self.limit.set(if bytes < left { self.top().wrapping_add(bytes) } else { end });
-    }
-
-    /// Bytes left in the chunk.
-    #[inline]
-    fn left(&self) -> usize {
-        self.end.get().addr().saturating_sub(self.top().addr())
-    }
-
-    /// Makes room for `size` bytes, a multiple of a line, whatever the limit. The room is in this
-    /// chunk, or in the next one, to which a link leads.
-    #[cold]
-    pub(crate) fn make_room(&self, size: usize) {
-        if self.left() < size {
-            let from = self.top();
-            let to = self.next_chunk(size);
-            // SAFETY: each chunk has room for a link at its end.
-            unsafe { crate::stack::layout::link::write(from, to) };
-            self.publish(to);
-        }
-        if !self.has_room(size) {
-            self.limit.set(self.end.get());
-        }
-    }
-
-    /// Takes the next chunk into use, and returns its start.
-    fn next_chunk(&self, size: usize) -> *mut u8 {
-        let (mut chunks, next) = (self.chunks.borrow_mut(), self.chunk.get() + 1);
-        if chunks.get(next).is_some_and(|chunk| !chunk.has_room(size)) {
-            chunks.truncate(next);
-        }
-        if chunks.len() == next {
-            chunks.push(Chunk::after(next, size));
-        }
-        self.chunk.set(next);
-        self.last_used.set(self.last_used.get().max(next));
-        self.end.set(chunks[next].end());
-        self.limit.set(self.end.get());
-        chunks[next].start()
-    }
-
     /// Opens a frame for a body that begins: the body of the parent at the cursor, or of a root
     /// scope.
     pub(crate) fn open(&self, scope_state: &ScopeState) -> NonNull<Frame> {
@@ -506,18 +446,6 @@ impl Frames {
             self.set_cursor(frame.first);
         });
         self.limit_to_window();
-    }
-
-    /// Frees half of the chunks that an empty stack has not used this time. The stack keeps the
-    /// chunks that it has used, since fresh pages cost more than all work in them.
-    pub(crate) fn shrink(&self) {
-        let (used, chunks) = (self.last_used.replace(0) + 1, self.chunks.borrow().len());
-        let kept = (used + chunks.saturating_sub(used) / 2).max(MIN_KEPT_CHUNKS);
-        self.owned.shrink();
-        if kept < chunks {
-            // A thief that scans may have seen frames there.
-            self.guard.alone(|| self.chunks.borrow_mut().truncate(kept));
-        }
     }
 }
 

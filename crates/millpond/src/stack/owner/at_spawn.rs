@@ -11,7 +11,7 @@ use crate::error::{Error, Kind};
 use crate::handle::access::{Accesses, Args, ArgsOf, In, Visitor};
 use crate::handle::reduction::ReducerRef;
 use crate::handle::{Datum, Version};
-use crate::panics::catch;
+use crate::panics::{PanicPayload, catch};
 use crate::runtime::join::must_count;
 use crate::runtime::outcome::{NoValue, Outcome, value_of};
 use crate::runtime::scope::Scope;
@@ -35,6 +35,15 @@ struct Gather<'a> {
     distinct: bool,
 }
 
+/// Writes the versions of a task to `versions`, which has room for all of them. Returns `None` if a
+/// datum occurs twice.
+#[inline(always)]
+fn gather<'s, B, A: Accesses<'s, B>>(accesses: &A, versions: &mut [MaybeUninit<NonNull<Version>>]) -> Option<A::Shape> {
+    let mut gather = Gather { versions, count: 0, distinct: true };
+    let shape = accesses.visit(&mut gather);
+    if gather.distinct { Some(shape) } else { None }
+}
+
 impl Visitor for Gather<'_> {
     #[inline(always)]
     fn access(&mut self, datum: NonNull<Datum>, _mode: Mode) {
@@ -50,6 +59,26 @@ impl Visitor for Gather<'_> {
     fn reduce(&mut self, _datum: NonNull<Datum>, _reducer: ReducerRef<'_>) {
         unreachable!("its mode was not among them");
     }
+}
+
+/// Writes the versions of a parent to the virtual frame of its room. Returns `None` if the parent
+/// cannot be called: a datum occurs twice, or an input was not produced.
+///
+/// # Safety
+///
+/// The virtual frame is that of a parent with these accesses and modes.
+#[inline(always)]
+unsafe fn gather_in<'a, 's, B, A: Accesses<'s, B>>(
+    room: Room,
+    accesses: &A,
+    modes: Modes,
+) -> Option<(A::Shape, &'a [NonNull<Version>])> {
+    let at = room.virtual_frame().compact_versions();
+    // SAFETY: a virtual frame has room for this many versions.
+    let shape = gather(accesses, unsafe { slice::from_raw_parts_mut(at.as_ptr().cast(), modes.count) })?;
+    // SAFETY: this many versions were written.
+    let versions = unsafe { slice::from_raw_parts(at.as_ptr(), modes.count) };
+    if may_run(versions, modes) { Some((shape, versions)) } else { None }
 }
 
 /// The modes of a task that may be called. `None` if it returns a value, if its type does not give
@@ -91,12 +120,10 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
             return Err((accesses, body));
         }
         let mut room = [const { MaybeUninit::uninit() }; MAX_LEAF_ACCESSES];
-        let mut gather = Gather { versions: &mut room, count: 0, distinct: true };
-        let shape = accesses.visit(&mut gather);
-        let distinct = gather.distinct;
+        let Some(shape) = gather(&accesses, &mut room) else { return Err((accesses, body)) };
         // SAFETY: this many versions were written.
         let versions = unsafe { slice::from_raw_parts(room.as_ptr().cast::<NonNull<Version>>(), modes.count) };
-        if !distinct || !may_run(versions, modes) {
+        if !may_run(versions, modes) {
             return Err((accesses, body));
         }
         scope_state.count_run_inline();
@@ -162,36 +189,17 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         );
         // SAFETY: the room is the next body's: this body begins there, or none does.
         unsafe { room.push_virtual_frame(new) };
-        let virtual_frame = room.virtual_frame();
-        // SAFETY: a virtual frame has room for this many versions.
-        let versions =
-            unsafe { slice::from_raw_parts_mut(virtual_frame.compact_versions().as_ptr().cast(), modes.count) };
-        let mut gather = Gather { versions, count: 0, distinct: true };
-        let shape = accesses.visit(&mut gather);
-        let distinct = gather.distinct;
-        // SAFETY: this many versions were written.
-        let versions = unsafe { slice::from_raw_parts(virtual_frame.compact_versions().as_ptr(), modes.count) };
-        if !distinct || !may_run(versions, modes) {
+        // SAFETY: the virtual frame is that of a parent with these accesses.
+        let Some((shape, versions)) = (unsafe { gather_in(room, &accesses, modes) }) else {
             return Err((accesses, body));
-        }
+        };
         scope_state.count_run_inline();
         worker.count_body();
         // SAFETY: the room is this body's.
         unsafe { room.make(frames, scope_state, worker.seat().index(), versions, modes) };
         frames.begin_in_room(room);
-        let ended = catch(|| {
-            // SAFETY: the views were made for these versions. They stay until the body and all that
-            // it spawns have ended.
-            let mut args = unsafe { Args::views(room.views()) };
-            // SAFETY: the versions were gathered from `A`, and each has a view.
-            let handles = unsafe { A::held(&shape, &mut args) };
-            // SAFETY: made above.
-            let inner = unsafe { room.scope_state() };
-            // SAFETY: the worker and the scope outlive the body and its descendants, and the body
-            // stays on this thread.
-            let scope = unsafe { Scope::new(worker, inner) };
-            body(&scope, handles)
-        });
+        // SAFETY: made above, for the versions that were gathered from `A`.
+        let ended = unsafe { self.call_in::<A, F, R>(room, &shape, body) };
         // SAFETY: made above.
         let inner = unsafe { room.scope_state() };
         match value_of::<O, R>(ended) {
@@ -206,6 +214,33 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
             Ok(value) => Ok(worker.end_called(frames, scope_state, room, order, None).map(|()| value)),
             Err(why) => Ok(Err(worker.fail_parent(frames, scope_state, room, order, why))),
         }
+    }
+
+    /// Calls the body of a parent; a panic is caught.
+    ///
+    /// # Safety
+    ///
+    /// The room is the body's. It was made for the versions that were gathered from accesses of
+    /// type `A`, of this shape.
+    #[inline(always)]
+    unsafe fn call_in<A, F, R>(&self, room: Room, shape: &A::Shape, body: F) -> Result<R, PanicPayload>
+    where
+        A: Accesses<'s, B>,
+        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> R,
+    {
+        catch(|| {
+            // SAFETY: the views were made for these versions. They stay until the body and all that
+            // it spawns have ended.
+            let mut args = unsafe { Args::views(room.views()) };
+            // SAFETY: the versions were gathered from `A`, and each has a view.
+            let handles = unsafe { A::held(shape, &mut args) };
+            // SAFETY: the room was made.
+            let inner = unsafe { room.scope_state() };
+            // SAFETY: the worker and the scope outlive the body and its descendants, and the body
+            // stays on this thread.
+            let scope = unsafe { Scope::new(self.worker(), inner) };
+            body(&scope, handles)
+        })
     }
 }
 

@@ -12,7 +12,7 @@
 //!   rooms                                             │ room 0 │ room 1 │ room 2 │ called bodies
 //! ```
 //!
-//! A room ([`Parts`]) replaces the frame of a body. It holds the body's scope, its views of the data
+//! A room (`rooms`) replaces the frame of a body. It holds the body's scope, its views of the data
 //! that it declared, and a *virtual frame*. The virtual frame is the parent as a compact task
 //! without its payload, which the caller passes to the body directly.
 //!
@@ -33,23 +33,21 @@
 //! larger tasks first. The owner measures one in [`EVERY`] of the bodies that run in frames.
 
 use std::cell::{Cell, OnceCell, UnsafeCell};
-use std::mem::{MaybeUninit, offset_of};
-use std::ptr::NonNull;
 
-use super::parent::open_version;
 use crate::clock;
-use crate::depend::tracker::SchemeOps;
-use crate::handle::{Datum, Version};
 use crate::stack::in_order::InOrder;
 use crate::stack::layout::frames::Frames;
 use crate::sync::atomic::AtomicBool;
 use crate::sync::atomic::Ordering::Relaxed;
-use crate::task::{Header, Modes, NewTask, TaskRef};
+use crate::task::{NewTask, TaskRef};
 use crate::worker::config::{Config, Inline};
-use crate::worker::scope_state::ScopeState;
 
+mod rooms;
 #[cfg(all(test, not(loom)))]
 mod tests;
+
+use rooms::Parts;
+pub(crate) use rooms::Room;
 
 /// The most accesses of a parent that is called.
 pub(crate) const MOST: usize = 4;
@@ -120,24 +118,6 @@ struct Level {
     until_measured: Cell<u32>,
 }
 
-#[repr(C, align(64))]
-struct Parts {
-    scope_state: MaybeUninit<ScopeState>,
-    virtual_frame: MaybeUninit<VirtualFrame>,
-    views: [MaybeUninit<Datum>; MOST],
-    after: Cell<Option<Room>>,
-    /// All parts are initialised. Each body writes only its own part; the mode and the generation
-    /// of views are set by the next access.
-    made: Cell<bool>,
-}
-
-/// A parent as a compact task without its payload.
-#[repr(C, align(64))]
-struct VirtualFrame {
-    header: Header,
-    versions: [NonNull<Version>; MOST],
-}
-
 /// How the stack runs the body of a portable parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::stack) enum Begun {
@@ -149,10 +129,6 @@ pub(in crate::stack) enum Begun {
     /// An inline subtree has begun, and is not measured.
     Always,
 }
-
-/// The room of one body that is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Room(NonNull<Parts>);
 
 impl Default for InlineSubtrees {
     fn default() -> Self {
@@ -268,7 +244,7 @@ impl InlineSubtrees {
         let rooms = self.rooms.get_or_init(|| (0..MAX_CALL_DEPTH).map(|_| UnsafeCell::new(Parts::empty())).collect());
         let mut after = None;
         for room in rooms.iter().rev() {
-            let room = Room(NonNull::from(room).cast());
+            let room = Room::of(room);
             room.after().set(after);
             after = Some(room);
         }
@@ -284,141 +260,6 @@ impl InlineSubtrees {
             return None;
         }
         self.next.get()
-    }
-}
-
-impl Parts {
-    fn empty() -> Parts {
-        Parts {
-            scope_state: MaybeUninit::uninit(),
-            // `TaskRef::lay` does not write the header's state.
-            virtual_frame: MaybeUninit::zeroed(),
-            views: [const { MaybeUninit::uninit() }; MOST],
-            after: Cell::new(None),
-            made: Cell::new(false),
-        }
-    }
-}
-
-impl Room {
-    /// The part of the room at this offset in bytes.
-    #[inline(always)]
-    fn at<T>(self, offset: usize) -> NonNull<T> {
-        // SAFETY: the offset is inside the room.
-        unsafe { self.0.byte_add(offset) }.cast()
-    }
-
-    fn scope_state_at(self) -> NonNull<ScopeState> {
-        self.at(offset_of!(Parts, scope_state))
-    }
-
-    /// The scope of the room's body.
-    ///
-    /// # Safety
-    ///
-    /// The scope was made, and the body is not over.
-    #[inline(always)]
-    pub(crate) unsafe fn scope_state<'a>(self) -> &'a ScopeState {
-        // SAFETY: as the caller promises.
-        unsafe { self.scope_state_at().as_ref() }
-    }
-
-    /// The parent whose body has this room, without its payload.
-    #[inline(always)]
-    pub(crate) fn virtual_frame(self) -> TaskRef {
-        TaskRef(self.at(offset_of!(Parts, virtual_frame)))
-    }
-
-    /// The first of the body's views of the data that it declared.
-    #[inline(always)]
-    pub(crate) fn views(self) -> NonNull<Datum> {
-        self.at(offset_of!(Parts, views))
-    }
-
-    /// The next room.
-    #[inline(always)]
-    fn after<'a>(self) -> &'a Cell<Option<Room>> {
-        // SAFETY: the cell is initialised with the room, and only the stack's owner uses it, which
-        // calls this.
-        unsafe { self.at(offset_of!(Parts, after)).as_ref() }
-    }
-
-    #[inline(always)]
-    fn made<'a>(self) -> &'a Cell<bool> {
-        // SAFETY: as above.
-        unsafe { self.at(offset_of!(Parts, made)).as_ref() }
-    }
-
-    /// Makes the virtual frame of a parent, except its versions.
-    ///
-    /// # Safety
-    ///
-    /// The room is not in use.
-    #[inline(always)]
-    pub(crate) unsafe fn push_virtual_frame(self, new: NewTask) {
-        if self.made().get() {
-            // SAFETY: as the caller promises; the other fields are as they were first made.
-            unsafe { Header::lay_again(self.virtual_frame().0, new) };
-        } else {
-            // SAFETY: as the caller promises.
-            unsafe { TaskRef::lay(self.at(offset_of!(Parts, virtual_frame)), 0, true, new) };
-        }
-    }
-
-    /// Makes the scope of a body, and its views.
-    ///
-    /// # Safety
-    ///
-    /// The room is not in use. Its virtual frame is that of a parent with these accesses, which
-    /// scope `parent` calls on the worker of `seat`.
-    #[inline(always)]
-    pub(crate) unsafe fn make(
-        self,
-        frames: &Frames,
-        parent: &ScopeState,
-        seat: usize,
-        versions: &[NonNull<Version>],
-        modes: Modes,
-    ) {
-        if self.made().get() {
-            // SAFETY: as the caller promises.
-            unsafe { ScopeState::renew(self.scope_state_at(), parent, seat) };
-        } else {
-            // SAFETY: as above.
-            unsafe { self.make_first(frames, parent, seat) };
-        }
-        for (index, &version) in versions.iter().enumerate() {
-            // SAFETY: the parent has an access to it.
-            open_version(unsafe { version.as_ref() }, modes.at(index));
-            // SAFETY: the room has a view for each version.
-            let view = unsafe { self.views().add(index) };
-            // SAFETY: the view was made.
-            unsafe { view.as_ref() }.renew_view(version);
-        }
-    }
-
-    /// # Safety
-    ///
-    /// As for `make`.
-    #[cold]
-    unsafe fn make_first(self, frames: &Frames, parent: &ScopeState, seat: usize) {
-        // SAFETY: as the caller promises.
-        unsafe {
-            ScopeState::nest_in_frame(
-                self.scope_state_at(),
-                parent,
-                self.virtual_frame(),
-                seat,
-                NonNull::from(frames).cast(),
-            )
-        };
-        for index in 0..MOST {
-            // SAFETY: the room has this many views.
-            let view = unsafe { self.views().add(index) };
-            // SAFETY: as the caller promises.
-            unsafe { view.write(Datum::view(NonNull::dangling(), SchemeOps::of::<InOrder>())) };
-        }
-        self.made().set(true);
     }
 }
 

@@ -1,7 +1,9 @@
 //! Running a stack: its closures one after the other, in reference order, without a check of their
 //! dependences (DDS §3). The results of everything before a closure are there when it runs.
 
+use crate::sync::atomic::AtomicUsize;
 use crate::sync::atomic::Ordering::Acquire;
+use std::ops::ControlFlow::{self, Break, Continue};
 use std::ptr::NonNull;
 
 use super::spawn::frames_of;
@@ -32,6 +34,36 @@ pub(crate) enum Stopped {
     AtTheft(TaskRef),
 }
 
+/// What comes after a step: the place of the next closure, or why the stack stops.
+type Next = ControlFlow<Stopped, *mut u8>;
+
+/// The closure that the owner has taken.
+#[derive(Clone, Copy)]
+struct Taken {
+    this: TaskRef,
+    at: *mut u8,
+    /// The distance to the next closure. It is read before this one runs.
+    stride: usize,
+    /// Neither a thief nor a waiter had marked the closure when it was taken.
+    is_untouched: bool,
+}
+
+impl Taken {
+    /// The place of the next closure.
+    #[inline(always)]
+    fn behind(&self) -> *mut u8 {
+        self.at.wrapping_add(self.stride)
+    }
+
+    /// The closure has ended. If it was marked, some waiter may wait for it.
+    #[inline(always)]
+    fn end(&self) {
+        if !self.is_untouched {
+            waiters::end(self.this);
+        }
+    }
+}
+
 impl Worker<StackEngine> {
     /// Runs the closures of a stack in order, until one of the conditions of [`Stopped`] holds.
     /// Runs parents only if `parents`: the caller has a thread's stack for them.
@@ -46,116 +78,147 @@ impl Worker<StackEngine> {
         // SAFETY: a scope exists as long as its frame.
         let cancels = unsafe { frames.frame().scope_state.as_ref() }.cancels();
         loop {
-            if at == frames.top() {
-                frames.set_cursor(at);
-                let frame = frames.frame();
-                if frame.live.get() {
-                    return Stopped::Drained;
-                }
-                if frame.before.is_null() {
-                    return Stopped::Complete;
-                }
-                if !frames.owner_lock().is_clear() {
-                    self.meet(frames, StolenTasks::ahead);
-                }
-                // SAFETY: a frame's scope exists until the frame is closed, and its parent longer.
-                let parent =
-                    unsafe { frame.scope_state.as_ref() }.task().expect("only the oldest frame is no parent's");
-                frames.end_uses();
-                let is_compact = parent.header().is_compact();
-                if is_compact {
-                    self.end_parent_here(parent, frames);
-                } else {
-                    frames.close();
-                    self.end_parent(parent);
-                }
-                let ended = closure(frames.cursor().0);
-                if ended.header().theft().load(Acquire) != GUARD {
-                    waiters::end(ended);
-                }
-                at = frames.cursor().0.wrapping_add(ended.header().stride());
-                if !is_compact {
-                    self.pass_behind(frames, at, parent);
-                }
-                continue;
+            let next = if at == frames.top() {
+                self.end_frame(frames, at)
+            } else {
+                self.run_next(frames, at, parents, cancels)
+            };
+            match next {
+                Continue(next) => at = next,
+                Break(stopped) => return stopped,
             }
-            frames.take(at);
-            if !frames.owner_lock().is_clear() {
-                self.meet(frames, StolenTasks::ahead);
-            }
-            let this = closure(at);
-            let stride = this.header().stride();
-            let is_untouched = this.header().theft().load(Acquire) == GUARD;
-            // All closures of a stack are below one root scope.
-            if is_untouched && this.header().is_compact() && cancels.load(Acquire) == 0 {
-                if this.header().is_compact_leaf() {
-                    self.count_body();
-                    // SAFETY: it comes next, and no other thread runs it.
-                    if let Err(error) = unsafe { this.run_compact(self.erased()) } {
-                        self.end_expanded(this, error);
-                    }
-                    at = at.wrapping_add(stride);
-                    continue;
-                }
-                if parents && self.run_parent_here(this, frames) {
-                    at = frames.cursor().0;
-                    continue;
-                }
-            }
-            match theft::state(this) {
-                State::Untouched => {}
-                State::Stolen if self.shared().config.workers > 1 && self.ends_soon(this) => continue,
-                State::Stolen => return Stopped::AtTheft(this),
-                State::Done => {
-                    // SAFETY: the scope outlives its tasks.
-                    unsafe { this.header().scope_state().as_ref() }.uncount_theft();
-                    at = at.wrapping_add(stride);
-                    if theft::pass(this) && !this.header().is_compact() {
-                        self.pass_behind(frames, at, out_of_line::itself(this));
-                    }
-                    continue;
-                }
-            }
-            match this.header().role() {
-                Role::Leaf if this.header().is_compact() => self.end_expanded(this, None),
-                Role::Leaf => {
-                    self.run_in_order(this);
-                    self.pass(this);
-                }
-                Role::ChunkLink => {
-                    at = link::target(this);
-                    continue;
-                }
-                _ => {
-                    let task = if !this.header().is_compact() {
-                        out_of_line::itself(this)
-                    } else if parents {
-                        this.expand(|size| self.alloc(size))
-                    } else {
-                        this
-                    };
-                    if task.header().role() != Role::Nest {
-                        self.run_in_order(task);
-                    } else if !parents {
-                        frames.set_cursor(at);
-                        return Stopped::AtParent;
-                    } else if self.begin_parent(task, frames) {
-                        at = frames.cursor().0;
-                        continue;
-                    }
-                    if !is_untouched {
-                        waiters::end(this);
-                    }
-                    at = at.wrapping_add(stride);
-                    self.pass_behind(frames, at, task);
-                    continue;
-                }
-            }
-            if !is_untouched {
-                waiters::end(this);
-            }
-            at = at.wrapping_add(stride);
         }
+    }
+
+    /// The closures of the youngest frame have ended; `at` is behind the last one. If the body is
+    /// over, closes the frame and ends the parent that it belongs to.
+    #[inline(always)]
+    fn end_frame(&self, frames: &Frames, at: *mut u8) -> Next {
+        frames.set_cursor(at);
+        let frame = frames.frame();
+        if frame.live.get() {
+            return Break(Stopped::Drained);
+        }
+        if frame.before.is_null() {
+            return Break(Stopped::Complete);
+        }
+        if !frames.owner_lock().is_clear() {
+            self.meet(frames, StolenTasks::ahead);
+        }
+        // SAFETY: a frame's scope exists until the frame is closed, and its parent longer.
+        let parent = unsafe { frame.scope_state.as_ref() }.task().expect("only the oldest frame is no parent's");
+        frames.end_uses();
+        let is_compact = parent.header().is_compact();
+        if is_compact {
+            self.end_parent_here(parent, frames);
+        } else {
+            frames.close();
+            self.end_parent(parent);
+        }
+        let ended = closure(frames.cursor().0);
+        if ended.header().theft().load(Acquire) != GUARD {
+            waiters::end(ended);
+        }
+        let behind = frames.cursor().0.wrapping_add(ended.header().stride());
+        if !is_compact {
+            self.pass_behind(frames, behind, parent);
+        }
+        Continue(behind)
+    }
+
+    /// Takes the closure at `at`, and runs it.
+    #[inline(always)]
+    fn run_next(&self, frames: &Frames, at: *mut u8, parents: bool, cancels: &AtomicUsize) -> Next {
+        frames.take(at);
+        if !frames.owner_lock().is_clear() {
+            self.meet(frames, StolenTasks::ahead);
+        }
+        let this = closure(at);
+        let stride = this.header().stride();
+        let is_untouched = this.header().theft().load(Acquire) == GUARD;
+        // All closures of a stack are below one root scope.
+        if is_untouched && this.header().is_compact() && cancels.load(Acquire) == 0 {
+            if this.header().is_compact_leaf() {
+                self.count_body();
+                // SAFETY: it comes next, and no other thread runs it.
+                if let Err(error) = unsafe { this.run_compact(self.erased()) } {
+                    self.end_expanded(this, error);
+                }
+                return Continue(at.wrapping_add(stride));
+            }
+            if parents && self.run_parent_here(this, frames) {
+                return Continue(frames.cursor().0);
+            }
+        }
+        let taken = Taken { this, at, stride, is_untouched };
+        match theft::state(this) {
+            State::Untouched => self.run_checked(frames, taken, parents),
+            State::Stolen => self.meet_theft(taken),
+            State::Done => self.pass_done(frames, taken),
+        }
+    }
+
+    /// Runs a closure that no thief has, and that needs more checks than most.
+    #[inline(always)]
+    fn run_checked(&self, frames: &Frames, taken: Taken, parents: bool) -> Next {
+        let this = taken.this;
+        match this.header().role() {
+            Role::Leaf if this.header().is_compact() => self.end_expanded(this, None),
+            Role::Leaf => {
+                self.run_in_order(this);
+                self.pass(this);
+            }
+            Role::ChunkLink => return Continue(link::target(this)),
+            _ => return self.run_apart(frames, taken, parents),
+        }
+        taken.end();
+        Continue(taken.behind())
+    }
+
+    /// Runs a parent, or an out-of-line task.
+    #[inline(always)]
+    fn run_apart(&self, frames: &Frames, taken: Taken, parents: bool) -> Next {
+        let this = taken.this;
+        let task = if !this.header().is_compact() {
+            out_of_line::itself(this)
+        } else if parents {
+            this.expand(|size| self.alloc(size))
+        } else {
+            this
+        };
+        if task.header().role() != Role::Nest {
+            self.run_in_order(task);
+        } else if !parents {
+            frames.set_cursor(taken.at);
+            return Break(Stopped::AtParent);
+        } else if self.begin_parent(task, frames) {
+            return Continue(frames.cursor().0);
+        }
+        taken.end();
+        self.pass_behind(frames, taken.behind(), task);
+        Continue(taken.behind())
+    }
+
+    /// The closure that comes next was stolen. Waits for a moment, if there is a thief to wait for.
+    #[inline(always)]
+    fn meet_theft(&self, taken: Taken) -> Next {
+        if self.shared().config.workers > 1 && self.ends_soon(taken.this) {
+            Continue(taken.at)
+        } else {
+            Break(Stopped::AtTheft(taken.this))
+        }
+    }
+
+    /// Passes a closure that a thief has ended.
+    #[inline(always)]
+    fn pass_done(&self, frames: &Frames, taken: Taken) -> Next {
+        let this = taken.this;
+        // SAFETY: the scope outlives its tasks.
+        unsafe { this.header().scope_state().as_ref() }.uncount_theft();
+        if theft::pass(this) && !this.header().is_compact() {
+            self.pass_behind(frames, taken.behind(), out_of_line::itself(this));
+        }
+        Continue(taken.behind())
     }
 
     /// Waits for a moment at a stolen closure. Returns whether it is done.

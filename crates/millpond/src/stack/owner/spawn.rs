@@ -176,7 +176,7 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
             worker.make_room_in_frame(scope_state, frames, size, options.bytes);
         }
         let at = frames.top_at();
-        let prepared = worker.prepare_by(InFrame::<true>(frames), plan, &accesses);
+        let prepared = worker.prepare(InFrame::<true>(frames), plan, &accesses);
         // SAFETY: the task was prepared with a payload of these types.
         unsafe { write_body::<A::Shape, F>(prepared.room, Body { shape: prepared.shape, f: body }) };
         let closure = (prepared.task, prepared.task.record_id());
@@ -197,7 +197,7 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         if !frames.has_room(size) || plan.options.bytes != 0 {
             worker.make_room_in_frame(plan.scope_state, frames, size, plan.options.bytes);
         }
-        let prepared = worker.prepare_by(InFrame::<false>(frames), plan, &accesses);
+        let prepared = worker.prepare(InFrame::<false>(frames), plan, &accesses);
         let Prepared { task, shape, room, .. } = prepared;
         // SAFETY: the task was prepared with a payload of these types.
         unsafe { write_body::<A::Shape, F>(room, Body { shape, f: body }) };

@@ -5,6 +5,7 @@
 //! takes. A simulated thief draws a new victim for each request.
 
 use crate::depend::Mode;
+use crate::pool::random::{Draw, XorShift};
 pub use crate::worker::config::End;
 
 impl End {
@@ -34,12 +35,12 @@ impl End {
 /// assert!((0..100).map(|_| victims.pick(4, 2)).all(|victim| victim < 4 && victim != 2));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Victims(u64);
+pub struct Victims(XorShift);
 
 impl Victims {
     /// The sequence of thief number `thief`.
     pub fn of_thief(thief: usize) -> Self {
-        Victims((thief as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+        Victims(XorShift::new(thief))
     }
 
     /// One of `processors`, but never the thief `not` itself.
@@ -50,11 +51,7 @@ impl Victims {
     #[inline]
     pub fn pick(&mut self, processors: usize, not: usize) -> usize {
         assert!(processors > 1, "a thief needs a victim");
-        // G. Marsaglia, *Xorshift RNGs*, 2003.
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        let other = (((self.0 >> 32) * (processors as u64 - 1)) >> 32) as usize;
+        let other = self.0.below(processors - 1);
         if other >= not { other + 1 } else { other }
     }
 }

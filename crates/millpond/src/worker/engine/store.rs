@@ -16,7 +16,7 @@ use crate::worker::seats::Shared;
 
 /// What an engine does with the tasks of a scope. The provided methods fit tasks that wait in a
 /// pool.
-pub trait TaskStore<E: WorkerEngine<Tasks = Self>>: Sized + 'static {
+pub trait TaskStore<E: WorkerEngine>: Sized + 'static {
     /// The part of a worker.
     type Seat;
     /// The part of a runtime.
@@ -147,7 +147,8 @@ pub trait TaskStore<E: WorkerEngine<Tasks = Self>>: Sized + 'static {
 #[derive(Debug)]
 pub enum InPool {}
 
-impl<E: WorkerEngine<Tasks = InPool>> TaskStore<E> for InPool {
+/// Of any engine: a stack leaves tasks that no frame holds to the pool, too.
+impl<E: WorkerEngine> TaskStore<E> for InPool {
     type Seat = ();
     type Shared = ();
 

@@ -2,15 +2,16 @@
 
 use std::alloc::Layout;
 use std::panic::Location;
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 use super::*;
 use crate::depend::Mode;
-use crate::handle::Handle;
 use crate::handle::access::In;
 use crate::handle::claim::Claimant;
-use crate::task::{CompactKind, Role, VTable};
+use crate::handle::{Handle, Version};
+use crate::task::{CompactKind, Modes, Role, VTable};
 use crate::worker::cancel::Cancels;
+use crate::worker::scope_state::ScopeState;
 
 const INOUT: Modes = Modes::of(Mode::Inout).expect("a usual mode");
 

@@ -1,0 +1,175 @@
+//! The rooms of bodies that are called. A room replaces the frame of a body.
+
+use std::cell::{Cell, UnsafeCell};
+use std::mem::{MaybeUninit, offset_of};
+use std::ptr::NonNull;
+
+use super::MOST;
+use crate::depend::tracker::SchemeOps;
+use crate::handle::{Datum, Version};
+use crate::stack::in_order::InOrder;
+use crate::stack::layout::frames::Frames;
+use crate::stack::owner::parent::open_version;
+use crate::task::{Header, Modes, NewTask, TaskRef};
+use crate::worker::scope_state::ScopeState;
+
+#[repr(C, align(64))]
+pub(super) struct Parts {
+    scope_state: MaybeUninit<ScopeState>,
+    virtual_frame: MaybeUninit<VirtualFrame>,
+    views: [MaybeUninit<Datum>; MOST],
+    after: Cell<Option<Room>>,
+    /// All parts are initialised. Each body writes only its own part; the mode and the generation
+    /// of views are set by the next access.
+    made: Cell<bool>,
+}
+
+/// A parent as a compact task without its payload.
+#[repr(C, align(64))]
+struct VirtualFrame {
+    header: Header,
+    versions: [NonNull<Version>; MOST],
+}
+
+/// The room of one body that is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Room(NonNull<Parts>);
+
+impl Parts {
+    pub(super) fn empty() -> Parts {
+        Parts {
+            scope_state: MaybeUninit::uninit(),
+            // `TaskRef::lay` does not write the header's state.
+            virtual_frame: MaybeUninit::zeroed(),
+            views: [const { MaybeUninit::uninit() }; MOST],
+            after: Cell::new(None),
+            made: Cell::new(false),
+        }
+    }
+}
+
+impl Room {
+    pub(super) fn of(parts: &UnsafeCell<Parts>) -> Self {
+        Room(NonNull::from(parts).cast())
+    }
+
+    /// The part of the room at this offset in bytes.
+    #[inline(always)]
+    fn at<T>(self, offset: usize) -> NonNull<T> {
+        // SAFETY: the offset is inside the room.
+        unsafe { self.0.byte_add(offset) }.cast()
+    }
+
+    pub(super) fn scope_state_at(self) -> NonNull<ScopeState> {
+        self.at(offset_of!(Parts, scope_state))
+    }
+
+    /// The scope of the room's body.
+    ///
+    /// # Safety
+    ///
+    /// The scope was made, and the body is not over.
+    #[inline(always)]
+    pub(crate) unsafe fn scope_state<'a>(self) -> &'a ScopeState {
+        // SAFETY: as the caller promises.
+        unsafe { self.scope_state_at().as_ref() }
+    }
+
+    /// The parent whose body has this room, without its payload.
+    #[inline(always)]
+    pub(crate) fn virtual_frame(self) -> TaskRef {
+        TaskRef(self.at(offset_of!(Parts, virtual_frame)))
+    }
+
+    /// The first of the body's views of the data that it declared.
+    #[inline(always)]
+    pub(crate) fn views(self) -> NonNull<Datum> {
+        self.at(offset_of!(Parts, views))
+    }
+
+    /// The next room.
+    #[inline(always)]
+    pub(super) fn after<'a>(self) -> &'a Cell<Option<Room>> {
+        // SAFETY: the cell is initialised with the room, and only the stack's owner uses it, which
+        // calls this.
+        unsafe { self.at(offset_of!(Parts, after)).as_ref() }
+    }
+
+    #[inline(always)]
+    pub(super) fn made<'a>(self) -> &'a Cell<bool> {
+        // SAFETY: as above.
+        unsafe { self.at(offset_of!(Parts, made)).as_ref() }
+    }
+
+    /// Makes the virtual frame of a parent, except its versions.
+    ///
+    /// # Safety
+    ///
+    /// The room is not in use.
+    #[inline(always)]
+    pub(crate) unsafe fn push_virtual_frame(self, new: NewTask) {
+        if self.made().get() {
+            // SAFETY: as the caller promises; the other fields are as they were first made.
+            unsafe { Header::lay_again(self.virtual_frame().0, new) };
+        } else {
+            // SAFETY: as the caller promises.
+            unsafe { TaskRef::lay(self.at(offset_of!(Parts, virtual_frame)), 0, true, new) };
+        }
+    }
+
+    /// Makes the scope of a body, and its views.
+    ///
+    /// # Safety
+    ///
+    /// The room is not in use. Its virtual frame is that of a parent with these accesses, which
+    /// scope `parent` calls on the worker of `seat`.
+    #[inline(always)]
+    pub(crate) unsafe fn make(
+        self,
+        frames: &Frames,
+        parent: &ScopeState,
+        seat: usize,
+        versions: &[NonNull<Version>],
+        modes: Modes,
+    ) {
+        if self.made().get() {
+            // SAFETY: as the caller promises.
+            unsafe { ScopeState::renew(self.scope_state_at(), parent, seat) };
+        } else {
+            // SAFETY: as above.
+            unsafe { self.make_first(frames, parent, seat) };
+        }
+        for (index, &version) in versions.iter().enumerate() {
+            // SAFETY: the parent has an access to it.
+            open_version(unsafe { version.as_ref() }, modes.at(index));
+            // SAFETY: the room has a view for each version.
+            let view = unsafe { self.views().add(index) };
+            // SAFETY: the view was made.
+            unsafe { view.as_ref() }.renew_view(version);
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for `make`.
+    #[cold]
+    unsafe fn make_first(self, frames: &Frames, parent: &ScopeState, seat: usize) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            ScopeState::nest_in_frame(
+                self.scope_state_at(),
+                parent,
+                self.virtual_frame(),
+                seat,
+                NonNull::from(frames).cast(),
+            )
+        };
+        for index in 0..MOST {
+            // SAFETY: the room has this many views.
+            let view = unsafe { self.views().add(index) };
+            // SAFETY: as the caller promises.
+            unsafe { view.write(Datum::view(NonNull::dangling(), SchemeOps::of::<InOrder>())) };
+        }
+        self.made().set(true);
+    }
+}
