@@ -41,20 +41,13 @@ type Next = ControlFlow<Stopped, *mut u8>;
 #[derive(Clone, Copy)]
 struct Taken {
     this: TaskRef,
-    at: *mut u8,
-    /// The distance to the next closure. It is read before this one runs.
-    stride: usize,
+    /// The place of the next closure. It is computed before this one runs.
+    behind: *mut u8,
     /// Neither a thief nor a waiter had marked the closure when it was taken.
     is_untouched: bool,
 }
 
 impl Taken {
-    /// The place of the next closure.
-    #[inline(always)]
-    fn behind(&self) -> *mut u8 {
-        self.at.wrapping_add(self.stride)
-    }
-
     /// The closure has ended. If it was marked, some waiter may wait for it.
     #[inline(always)]
     fn end(&self) {
@@ -134,28 +127,27 @@ impl Worker<StackEngine> {
             self.meet(frames, StolenTasks::ahead);
         }
         let this = closure(at);
-        let stride = this.header().stride();
+        let behind = at.wrapping_add(this.header().stride());
         let is_untouched = this.header().theft().load(Acquire) == GUARD;
         // All closures of a stack are below one root scope.
-        if is_untouched && this.header().is_compact() && cancels.load(Acquire) == 0 {
-            if this.header().is_compact_leaf() {
+        let may_run = || cancels.load(Acquire) == 0;
+        if !is_untouched {
+            if theft::state(this) != State::Untouched {
+                return self.meet_theft(frames, this, behind);
+            }
+        } else if this.header().is_compact_leaf() {
+            if may_run() {
                 self.count_body();
                 // SAFETY: it comes next, and no other thread runs it.
                 if let Err(error) = unsafe { this.run_compact(self.erased()) } {
                     self.end_expanded(this, error);
                 }
-                return Continue(at.wrapping_add(stride));
+                return Continue(behind);
             }
-            if parents && self.run_parent_here(this, frames) {
-                return Continue(frames.cursor().0);
-            }
+        } else if parents && this.header().is_compact() && may_run() && self.run_parent_here(this, frames) {
+            return Continue(frames.cursor().0);
         }
-        let taken = Taken { this, at, stride, is_untouched };
-        match theft::state(this) {
-            State::Untouched => self.run_checked(frames, taken, parents),
-            State::Stolen => self.meet_theft(taken),
-            State::Done => self.pass_done(frames, taken),
-        }
+        self.run_checked(frames, Taken { this, behind, is_untouched }, parents)
     }
 
     /// Runs a closure that no thief has, and that needs more checks than most.
@@ -172,7 +164,7 @@ impl Worker<StackEngine> {
             _ => return self.run_apart(frames, taken, parents),
         }
         taken.end();
-        Continue(taken.behind())
+        Continue(taken.behind)
     }
 
     /// Runs a parent, or an out-of-line task.
@@ -189,40 +181,36 @@ impl Worker<StackEngine> {
         if task.header().role() != Role::Nest {
             self.run_in_order(task);
         } else if !parents {
-            frames.set_cursor(taken.at);
+            frames.set_cursor(this.0.as_ptr().cast());
             return Break(Stopped::AtParent);
         } else if self.begin_parent(task, frames) {
             return Continue(frames.cursor().0);
         }
         taken.end();
-        self.pass_behind(frames, taken.behind(), task);
-        Continue(taken.behind())
+        self.pass_behind(frames, taken.behind, task);
+        Continue(taken.behind)
     }
 
-    /// The closure that comes next was stolen. Waits for a moment, if there is a thief to wait for.
-    #[inline(always)]
-    fn meet_theft(&self, taken: Taken) -> Next {
-        if self.shared().config.workers > 1 && self.ends_soon(taken.this) {
-            Continue(taken.at)
-        } else {
-            Break(Stopped::AtTheft(taken.this))
+    /// The closure that comes next was stolen. Passes it if its thief has ended it: `behind` is the
+    /// place of the closure after it. Otherwise waits for a moment, and then it may come next again.
+    #[cold]
+    #[inline(never)]
+    fn meet_theft(&self, frames: &Frames, this: TaskRef, behind: *mut u8) -> Next {
+        if theft::state(this) == State::Stolen {
+            if self.shared().config.workers > 1 && self.ends_soon(this) {
+                return Continue(this.0.as_ptr().cast());
+            }
+            return Break(Stopped::AtTheft(this));
         }
-    }
-
-    /// Passes a closure that a thief has ended.
-    #[inline(always)]
-    fn pass_done(&self, frames: &Frames, taken: Taken) -> Next {
-        let this = taken.this;
         // SAFETY: the scope outlives its tasks.
         unsafe { this.header().scope_state().as_ref() }.uncount_theft();
         if theft::pass(this) && !this.header().is_compact() {
-            self.pass_behind(frames, taken.behind(), out_of_line::itself(this));
+            self.pass_behind(frames, behind, out_of_line::itself(this));
         }
-        Continue(taken.behind())
+        Continue(behind)
     }
 
     /// Waits for a moment at a stolen closure. Returns whether it is done.
-    #[cold]
     fn ends_soon(&self, stolen: TaskRef) -> bool {
         if self.log.is_on() {
             self.log.note(What::AtTheft);
