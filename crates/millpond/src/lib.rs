@@ -238,7 +238,7 @@ pub use runtime::cancel::CancelToken;
 pub use runtime::config::Inline;
 pub use runtime::external::scope_handle::{Closed, ScopeHandle, Stay};
 pub use runtime::external::tasks::{ExternalTasks, Pending, Precondition, WaitError};
-pub use runtime::join::Join;
+pub use runtime::join::{Join, SessionJoins};
 #[doc(hidden)]
 pub use runtime::outcome::Tried;
 pub use runtime::scope::Scope;

@@ -17,9 +17,12 @@ use crate::task::TaskRef;
 use crate::worker::Worker;
 use crate::worker::current::{self, with_log_of_body};
 
+pub(crate) use all::Gathered;
+pub use all::SessionJoins;
 use pending::drop_value;
 pub(crate) use pending::{Pending, Release, Spawned, must_count};
 
+mod all;
 mod pending;
 
 /// The value of a task once it is complete, for [`Spawn::wait`](crate::Spawn::wait) or for `await`.

@@ -3,22 +3,23 @@
 use std::panic::Location;
 
 use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In};
-use crate::error::{Error, Label};
+use crate::error::Error;
 use crate::handle::Handle;
-use crate::record::Id;
 use crate::runtime::cancel::CancelToken;
+use crate::runtime::join::Gathered;
 use crate::runtime::outcome::{Boxed, Outcome, Tried};
 use crate::runtime::wait_on::Ref;
-use crate::task::Extras;
 
 pub(crate) mod body;
 pub(crate) mod combine;
 mod inline_leaf;
 pub(crate) mod issue;
 mod named;
+mod options;
 mod recorded;
 
 pub use named::Task;
+pub use options::Options;
 
 /// A scope of any engine, root or in a body: it spawns tasks and waits for them.
 ///
@@ -387,6 +388,43 @@ pub trait Spawn<'s>: Sized {
     /// If the join was polled, as a future, until it was ready.
     fn wait<O: Send + 's>(&self, join: Self::Join<O>) -> Result<O, Error>;
 
+    /// Waits for several tasks of this scope, and returns their values in the order of the joins.
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn};
+    /// # let rt = Runtime::new()?;
+    /// let words = ["mill", "pond", "heron"];
+    /// let lengths = rt.scope(|s| s.wait_all(words.map(|word| s.spawn((), move |()| word.len()))))??;
+    /// assert_eq!(lengths, [4, 4, 5]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// First it takes all joins out of the iterator. If the iterator spawns the tasks, as above, it
+    /// has spawned all of them before the first wait. Then it waits for each of them as
+    /// [`wait`](Spawn::wait) does, even after a failure. So no task is left behind, and the error
+    /// does not depend on the schedule. Async code uses
+    /// [`SessionJoin::all`](crate::SessionJoin::all) for joins of a session.
+    ///
+    /// # Errors
+    ///
+    /// The first failure in the order of the joins that is no [consequence](Error) of another one.
+    /// If there is no such failure, the first consequence. The values of the other tasks are
+    /// dropped. `wait` for the joins one by one to see each failure.
+    ///
+    /// # Panics
+    ///
+    /// The same as for `wait`. Also if the drop of a value panics that is not returned.
+    fn wait_all<O, I>(&self, joins: I) -> Result<Vec<O>, Error>
+    where
+        O: Send + 's,
+        I: IntoIterator<Item = Self::Join<O>>,
+    {
+        let joins: Vec<_> = joins.into_iter().collect();
+        let mut gathered = Gathered::of(joins.len());
+        joins.into_iter().for_each(|join| gathered.add(self.wait(join)));
+        gathered.result()
+    }
+
     /// Waits for a future, for instance for another runtime's work. Other tasks run meanwhile.
     ///
     /// ```
@@ -467,50 +505,4 @@ pub trait Spawn<'s>: Sized {
         O: Send + 's,
         R: Outcome<O>,
         F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> R + Send + 's;
-}
-
-/// The options of a spawn, besides accesses and body.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    pub(crate) place: &'static Location<'static>,
-    pub(crate) label: Option<Label>,
-    pub(crate) bytes: usize,
-    pub(crate) priority: i8,
-    /// The task shares only its data with others, and its body does not wait. So no one can observe
-    /// whether it runs at its spawn.
-    pub(crate) portable: bool,
-}
-
-impl Options {
-    #[inline]
-    pub fn at(place: &'static Location<'static>) -> Self {
-        Options { place, label: None, bytes: 0, priority: 0, portable: false }
-    }
-
-    /// The options of a portable task that is spawned at `place`.
-    #[inline]
-    pub fn portable(place: &'static Location<'static>) -> Self {
-        Options { portable: true, ..Options::at(place) }
-    }
-
-    /// Whether no option needs extras.
-    #[inline]
-    pub(crate) fn is_plain(&self) -> bool {
-        self.label.is_none() && self.bytes == 0
-    }
-
-    pub(crate) fn extras(&self) -> Extras {
-        Extras { id: 0, label: self.label(), bytes: self.bytes }
-    }
-
-    /// The same, for a recorded task.
-    pub(crate) fn recorded(&self, id: Id) -> Extras {
-        Extras { id, label: self.label(), bytes: self.bytes }
-    }
-
-    #[inline]
-    pub(crate) fn label(&self) -> Label {
-        self.label.unwrap_or(Label::place(self.place))
-    }
 }

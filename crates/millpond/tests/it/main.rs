@@ -45,3 +45,4 @@ mod table1;
 mod taskpool;
 mod user_code;
 mod visits;
+mod wait_all;
