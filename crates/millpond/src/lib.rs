@@ -36,7 +36,7 @@
 //! | [`h.concurrent()`](Handle::concurrent) | `&T` | other concurrent tasks |
 //! | [`h.reduce(Sum)`](Handle::reduce) | `&mut T`, a private copy | other reductions; the runtime combines the copies |
 //!
-//! A task declares one access, a tuple of up to 20, an array or a `Vec`, nested at will:
+//! A task declares one access, a tuple of up to 20, an array, a `Vec` or an `Option`, nested at will:
 //!
 //! ```
 //! # use millpond::{Handle, Runtime, Spawn};

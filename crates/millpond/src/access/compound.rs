@@ -1,4 +1,4 @@
-//! Compound accesses: tuples of up to 20, `Vec`s and arrays.
+//! Compound accesses: tuples of up to 20, `Vec`s, arrays and `Option`s.
 
 use super::{Accesses, Args, ArgsOf, Visitor};
 use crate::task::Modes;
@@ -129,5 +129,40 @@ unsafe impl<'s, B, A: Accesses<'s, B>, const N: usize> Accesses<'s, B> for [A; N
     {
         // SAFETY: as the caller promises.
         std::array::from_fn(|i| unsafe { A::held(&shape[i], args) })
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'t, A: for<'x> ArgsOf<'x>> ArgsOf<'t> for Option<A> {
+    type Leaf = Option<<A as ArgsOf<'t>>::Leaf>;
+    type Held = Option<<A as ArgsOf<'t>>::Held>;
+}
+
+// SAFETY: the access is visited as its own type if it is there. The shape says whether it is.
+unsafe impl<'s, B, A: Accesses<'s, B>> Accesses<'s, B> for Option<A> {
+    type Shape = Option<A::Shape>;
+    const MODES: Option<Modes> = None;
+    #[inline]
+    fn count(&self) -> usize {
+        self.as_ref().map_or(0, A::count)
+    }
+    #[inline(always)]
+    fn visit(&self, visitor: &mut impl Visitor) -> Self::Shape {
+        self.as_ref().map(|a| a.visit(visitor))
+    }
+    #[inline]
+    unsafe fn leaf<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Leaf
+    where
+        Self: 't,
+    {
+        // SAFETY: as the caller promises.
+        shape.as_ref().map(|shape| unsafe { A::leaf(shape, args) })
+    }
+    unsafe fn held<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Held
+    where
+        Self: 't,
+    {
+        // SAFETY: as the caller promises.
+        shape.as_ref().map(|shape| unsafe { A::held(shape, args) })
     }
 }

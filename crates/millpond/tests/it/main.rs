@@ -8,6 +8,7 @@ mod alignment;
 mod callers;
 mod cancel;
 mod common;
+mod compound;
 mod conformance;
 mod dump;
 mod errors;

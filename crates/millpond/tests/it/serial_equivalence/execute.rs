@@ -15,7 +15,7 @@ use super::datum::first;
 use super::leaf;
 use super::model::FAILED;
 use super::program::{Body, Id, Op, Program, Task, Work};
-use super::slots::{Form, Slot, Slots, few, helds_of_few, leafs_of_few, usual};
+use super::slots::{Form, Slot, Slots, few, helds_of_few, helds_of_maybe, leafs_of_few, leafs_of_maybe, maybe, usual};
 use super::value::{Live, Plain, Value, mix};
 use crate::common::lock::Mutex;
 
@@ -451,7 +451,12 @@ fn spawn<'s, S: Spawn<'s>, E: Engine>(
     let s = &Unnamed { scope: s, portable };
     match (task.named, task.returns) {
         (true, true) => Kept::Value(spawn!(named(), |hash: Hash| hash)),
-        (true, false) => Kept::Nothing(spawn!(named(), |_: Hash| ())),
+        (true, false) => Kept::Nothing(match maybe(accesses) {
+            Ok(accesses) => spawn!(named(), accesses, leafs_of_maybe, helds_of_maybe, |_: Hash| ()),
+            Err(accesses) => {
+                spawn!(named(), accesses, std::convert::identity, std::convert::identity, |_: Hash| ())
+            }
+        }),
         (false, true) => Kept::Value(spawn!(s, |hash: Hash| hash)),
         (false, false) => {
             macro_rules! bare {
