@@ -14,6 +14,8 @@ use crate::task::{Modes, NestFrame, Record};
 
 mod compound;
 
+pub use compound::all;
+
 /// Brand of the handles that any root scope may use, as made by [`Handle::new`]. See [`Handle`].
 /// Never a value.
 #[derive(Debug)]
@@ -312,7 +314,7 @@ pub trait ArgsOf<'t, Implied = &'t Self> {
     message = "this scope may not spawn on `{Self}`",
     label = "not an access that this scope can take",
     note = "say what the task does to a handle: `h.read()`, `h.inout()`, …; of several make a tuple of at most 20, an \
-            array or a `Vec`",
+            array or a `Vec`, as by `all(&handles, Handle::read)`",
     note = "a nested scope spawns on the handles that its body was given (declare the datum in the `nest`), and on \
             data of its own (`s.handle(…)`); a function for any scope takes a `&Handle<T, S::Brand>`"
 )]

@@ -39,13 +39,13 @@
 //! A task declares one access, a tuple of up to 20, an array, a `Vec` or an `Option`, nested at will:
 //!
 //! ```
-//! # use millpond::{Handle, Runtime, Spawn};
+//! # use millpond::{Handle, Runtime, Spawn, all};
 //! # let rt = Runtime::new()?;
 //! let cells: Vec<Handle<u64>> = (0..10).map(Handle::new).collect();
 //! let total = Handle::unset();
 //! rt.scope(|s| {
-//!     let all: Vec<_> = cells.iter().map(Handle::read).collect();
-//!     s.spawn((all, total.write()), |(cells, total)| total.set(cells.into_iter().sum::<u64>()));
+//!     let cells = all(&cells, Handle::read);
+//!     s.spawn((cells, total.write()), |(cells, total)| total.set(cells.into_iter().sum::<u64>()));
 //! })?;
 //! assert_eq!(total.into_inner()?, 45);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -224,7 +224,7 @@ mod worker;
 
 pub use access::{
     Access, Accesses, ArgsOf, CanRead, CanShare, CanWrite, Commutative, ConcOnly, Concurrent, Full, In, Inout, Out,
-    Read, ReadOnly, Reduce, Root, Write, WriteOnly,
+    Read, ReadOnly, Reduce, Root, Write, WriteOnly, all,
 };
 #[cfg(feature = "catalogue")]
 pub use engine::Catalogue;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::common::{builder, limit, must_not_run, runtime};
 use crate::conformance::on_every_row;
-use millpond::{Access, Handle, Inline, Inout, Kind, Read, Runtime, Spawn, Sum};
+use millpond::{Access, Handle, Inline, Inout, Kind, Read, Runtime, Spawn, Sum, all};
 
 /// Each cell of a row adds its left neighbour, which the first one lacks.
 fn prefix_sums<'s, S: Spawn<'s>>(s: &S, cells: &[Handle<u64, S::Brand>]) {
@@ -69,6 +69,43 @@ fn a_parent_gets_what_is_there() {
             assert_eq!(values, if there { [1, 2, 6, 14, 50, 66] } else { [1, 2, 3, 4, 5, 6] });
             assert_eq!(shared.into_inner().unwrap().into_inner(), u32::from(there));
         }
+    });
+}
+
+/// A function for any scope, on a slice, an array, a filtered iterator, and nested lists.
+fn sums<'s, S: Spawn<'s>>(s: &S, rows: &[Vec<Handle<u64, S::Brand>>], totals: &[Handle<u64, S::Brand>; 3]) {
+    let [all_cells, odd_rows, reduced] = totals;
+    let rows_of = |at: usize| rows.iter().skip(at).step_by(2);
+    let cells = all(rows, |row| all(row, Handle::read));
+    s.spawn((cells, all_cells.write()), |(rows, total)| total.set(rows.into_iter().flatten().sum()));
+    let odd = all(rows_of(1).flatten(), Handle::read);
+    s.spawn((odd, odd_rows.write()), |(cells, total)| total.set(cells.into_iter().sum()));
+    s.spawn(all([reduced, reduced].into_iter().take(1), |h| h.reduce(Sum)), |parts| {
+        *parts.into_iter().next().unwrap() += 3
+    });
+    s.nest(all(rows_of(0), |row| all(row, Handle::inout)), |s, rows| {
+        for cell in rows.iter().flatten() {
+            s.spawn(cell.inout(), |cell| *cell *= 100);
+        }
+        s.spawn(all(&rows[0], Handle::inout), |cells| cells.into_iter().for_each(|cell| *cell += 1));
+    });
+}
+
+#[test]
+fn many_accesses_as_one() {
+    on_every_row!(60, "all", builder(2), rt => {
+        let rows: Vec<Vec<_>> = (0..4_u64).map(|r| (0..3).map(|c| Handle::new(3 * r + c)).collect()).collect();
+        let totals = [0; 3].map(Handle::new);
+        rt.scope(|s| {
+            sums(s, &rows, &totals);
+            let none: [&Handle<u64>; 0] = [];
+            s.spawn(all(none, Handle::write), |outs| assert!(outs.is_empty()));
+        })
+        .unwrap();
+        let odd = (3 + 4 + 5) + (9 + 10 + 11);
+        assert_eq!(totals.map(|total| total.into_inner().unwrap()), [66, odd, 3]);
+        let cells: Vec<u64> = rows.into_iter().flatten().map(|cell| cell.into_inner().unwrap()).collect();
+        assert_eq!(cells, [1, 101, 201, 3, 4, 5, 600, 700, 800, 9, 10, 11]);
     });
 }
 
