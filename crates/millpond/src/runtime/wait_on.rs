@@ -142,8 +142,10 @@ fn frames<E: Engine>(scope_state: &ScopeState) -> Option<&Frames> {
     unsafe { E::Tasks::frames(scope_state) }
 }
 
-fn busy(place: &'static Location<'static>) -> Error {
-    Error::new(Label::place(place), Kind::Busy { arg: 0 })
+/// The error of an operation on a datum that its scope cannot have.
+#[cold]
+fn refused(datum: &Datum, place: &'static Location<'static>) -> Error {
+    Error::new(Label::place(place), datum.refusal(0))
 }
 
 /// A body that waits for a datum, and the tracker that orders the accesses to it.
@@ -219,7 +221,7 @@ impl<E: Engine> Worker<E> {
     ) -> Result<Ref<'h, T, R>, Error> {
         let datum = handle.datum();
         if !self.admit_now(scope_state, datum) {
-            return Err(busy(place));
+            return Err(refused(datum, place));
         }
         if frames::<E>(scope_state).is_some() {
             datum.enter_group(R::WAIT);
@@ -343,7 +345,7 @@ impl<E: Engine> Worker<E> {
     ) -> (u64, Option<Storage>) {
         let order = scope_state.count_gap();
         if !self.admit_now(scope_state, datum) {
-            scope_state.fail(order, &busy(place));
+            scope_state.fail(order, &refused(datum, place));
             return (order, None);
         }
         datum.enter_group(Mode::Write);
@@ -411,7 +413,7 @@ impl<E: Engine> Core<E> {
         self.shared.sit(|at| {
             let issuing = self.issue();
             if !self.as_worker(|worker| worker.admit_now(&self.scope_state, datum)) {
-                return Err(busy(place));
+                return Err(refused(datum, place));
             }
             let issuing = Cell::new(Some(issuing));
             let issue = |task| {

@@ -22,6 +22,7 @@ mod fuzz;
 mod going_on;
 mod isolation;
 mod joins;
+mod lending;
 mod lifecycle;
 mod locks;
 mod misuse;
