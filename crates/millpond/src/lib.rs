@@ -203,6 +203,7 @@ mod copy_out;
 pub mod depend;
 mod engine;
 mod error;
+mod grid;
 mod handle;
 pub mod item;
 #[cfg(all(any(test, feature = "conformance"), not(loom)))]
@@ -232,6 +233,7 @@ pub use engine::Catalogue;
 pub use engine::StackEngine;
 pub use engine::{DefaultEngine, DefaultMemory, DefaultParts, DefaultPool, DefaultScheme, Engine, Parts};
 pub use error::{Error, Kind, Label};
+pub use grid::Grid;
 pub use handle::reduction::{And, Append, Bits, Collects, Max, Min, Number, Or, Prod, Reducer, Sum};
 pub use handle::{Handle, Lent};
 pub use runtime::cancel::CancelToken;

@@ -20,6 +20,7 @@ mod forks;
 mod futures;
 mod fuzz;
 mod going_on;
+mod grid;
 mod isolation;
 mod joins;
 mod lending;
