@@ -209,6 +209,7 @@ pub mod item;
 #[cfg(all(any(test, feature = "conformance"), not(loom)))]
 mod limit;
 pub mod memory;
+mod names;
 mod panics;
 pub mod pool;
 pub mod record;
@@ -236,6 +237,7 @@ pub use error::{Error, Kind, Label};
 pub use grid::Grid;
 pub use handle::reduction::{And, Append, Bits, Collects, Max, Min, Number, Or, Prod, Reducer, Sum};
 pub use handle::{Handle, Lent};
+pub use names::TaskName;
 pub use runtime::cancel::CancelToken;
 pub use runtime::config::Inline;
 pub use runtime::external::scope_handle::{Closed, ScopeHandle, Stay};

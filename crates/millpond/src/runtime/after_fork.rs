@@ -9,13 +9,15 @@ use std::sync::Arc;
 use crate::depend;
 use crate::engine::Engine;
 use crate::handle::{claim, storage, version};
+use crate::names;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::fork::{self, Take};
 use crate::worker::seats::Shared;
 
 /// The locks of the crate's statics.
-pub(crate) static LOCKS: &[Take] = &[claim::take_lock, version::take_lock, storage::take_locks, depend::take_locks];
+pub(crate) static LOCKS: &[Take] =
+    &[claim::take_lock, version::take_lock, storage::take_locks, depend::take_locks, names::take_lock];
 
 /// The caller contexts of one process. Its first caller makes them, and the next fork abandons
 /// them.

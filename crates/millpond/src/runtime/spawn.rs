@@ -5,6 +5,7 @@ use std::panic::Location;
 use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In};
 use crate::error::Error;
 use crate::handle::Handle;
+use crate::names::TaskName;
 use crate::runtime::cancel::CancelToken;
 use crate::runtime::join::Gathered;
 use crate::runtime::outcome::{Boxed, Outcome, Tried};
@@ -221,7 +222,8 @@ pub trait Spawn<'s>: Sized {
     }
 
     /// Names the task that is spawned next: `s.task("trsm").index([3, 5]).spawn(…)`. A task without
-    /// a name is identified by the place of its spawn.
+    /// a name is identified by the place of its spawn. The name is a `&'static str`, or a `String`
+    /// that is built at run time: [`TaskName`] says what that costs.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -234,7 +236,7 @@ pub trait Spawn<'s>: Sized {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]
-    fn task(&self, name: &'static str) -> Task<'_, Self> {
+    fn task(&self, name: impl TaskName) -> Task<'_, Self> {
         Task::named(self, name)
     }
 

@@ -27,6 +27,7 @@ mod lending;
 mod lifecycle;
 mod locks;
 mod misuse;
+mod names;
 mod options;
 mod pipelines;
 mod process_forks;

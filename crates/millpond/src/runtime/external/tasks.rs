@@ -11,6 +11,7 @@ use std::ptr::NonNull;
 
 use crate::access::{In, Root};
 use crate::engine::{DefaultEngine, Engine};
+use crate::names::TaskName;
 use crate::runtime::external::admission::Admission;
 use crate::runtime::scope::Scope;
 use crate::runtime::scope_state::ScopeState;
@@ -115,7 +116,7 @@ impl<'s, E: Engine> ExternalTasks<'s, E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]
-    pub fn task(&self, name: &'static str) -> Task<'_, Self> {
+    pub fn task(&self, name: impl TaskName) -> Task<'_, Self> {
         Task::named(self, name)
     }
 
