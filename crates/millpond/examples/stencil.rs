@@ -31,14 +31,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     rt.scope(|s| {
         for _ in 0..STEPS {
             for t in 0..TILES {
-                // The tiles at the ends have one neighbour; a vector of accesses may have any length.
-                let neighbours: Vec<_> = [t.wrapping_sub(1), t + 1].into_iter().filter(|&n| n < TILES).collect();
-                let accesses: Vec<_> = neighbours.iter().map(|&n| now[n].read()).collect();
-                s.spawn((now[t].read(), accesses, next[t].write()), move |(tile, around, out)| {
-                    let (mut left, mut right) = (0.0, 0.0);
-                    for (neighbour, n) in around.into_iter().zip(neighbours) {
-                        if n < t { left = neighbour[CELLS - 1] } else { right = neighbour[0] }
-                    }
+                // The tiles at the ends have one neighbour; an access may be absent.
+                let left = t.checked_sub(1).map(|left| now[left].read());
+                let right = now.get(t + 1).map(Handle::read);
+                s.spawn((left, now[t].read(), right, next[t].write()), |(left, tile, right, out)| {
+                    let (left, right) = (left.map_or(0.0, |left| left[CELLS - 1]), right.map_or(0.0, |right| right[0]));
                     out.set(step(tile, left, right));
                 });
             }

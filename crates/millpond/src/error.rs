@@ -161,8 +161,15 @@ pub enum Kind {
     /// handles.
     ///
     /// From [`into_inner`](crate::Handle::into_inner) and [`get_mut`](crate::Handle::get_mut), this
-    /// error means that accesses are outstanding.
+    /// error means that accesses are outstanding. From [`get`](crate::Handle::get), it means that
+    /// accesses are outstanding, or that the handle belongs to another scope.
     Busy {
+        /// The position among the task's accesses, from 0.
+        arg: usize,
+    },
+    /// The value of the handle is lent outside of scopes ([`Handle::get`](crate::Handle::get)): the
+    /// [`Lent`](crate::Lent) lives, or it was forgotten. Drop it before a task uses the handle.
+    Lent {
         /// The position among the task's accesses, from 0.
         arg: usize,
     },
@@ -204,6 +211,7 @@ impl fmt::Display for Kind {
                 write!(f, "names one handle twice (accesses {a} and {b}): declare it once, with the stronger right")
             }
             Kind::Busy { arg } => write!(f, "uses a handle that another scope is using (access {arg})"),
+            Kind::Lent { arg } => write!(f, "uses a handle whose value is lent by `get` (access {arg})"),
             Kind::Refused { scheme, mode, arg } => {
                 write!(f, "declares `{mode}` (access {arg}), which scheme `{scheme}` does not order")
             }

@@ -36,16 +36,16 @@
 //! | [`h.concurrent()`](Handle::concurrent) | `&T` | other concurrent tasks |
 //! | [`h.reduce(Sum)`](Handle::reduce) | `&mut T`, a private copy | other reductions; the runtime combines the copies |
 //!
-//! A task declares one access, a tuple of up to 20, an array or a `Vec`, nested at will:
+//! A task declares one access, a tuple of up to 20, an array, a `Vec` or an `Option`, nested at will:
 //!
 //! ```
-//! # use millpond::{Handle, Runtime, Spawn};
+//! # use millpond::{Handle, Runtime, Spawn, all};
 //! # let rt = Runtime::new()?;
 //! let cells: Vec<Handle<u64>> = (0..10).map(Handle::new).collect();
 //! let total = Handle::unset();
 //! rt.scope(|s| {
-//!     let all: Vec<_> = cells.iter().map(Handle::read).collect();
-//!     s.spawn((all, total.write()), |(cells, total)| total.set(cells.into_iter().sum::<u64>()));
+//!     let cells = all(&cells, Handle::read);
+//!     s.spawn((cells, total.write()), |(cells, total)| total.set(cells.into_iter().sum::<u64>()));
 //! })?;
 //! assert_eq!(total.into_inner()?, 45);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -201,12 +201,14 @@ pub mod conformance;
 mod copy_out;
 pub mod depend;
 mod error;
+mod grid;
 mod handle;
 pub mod item;
 #[cfg(all(any(test, feature = "conformance"), not(loom)))]
 mod limit;
 pub mod memory;
 mod mode;
+mod names;
 mod panics;
 pub mod pool;
 pub mod record;
@@ -223,18 +225,20 @@ mod worker;
 #[cfg(feature = "catalogue")]
 pub use catalogue::engine::Catalogue;
 pub use error::{Error, Kind, Label};
-pub use handle::Handle;
+pub use grid::Grid;
 pub use handle::access::{
     Access, Accesses, ArgsOf, CanRead, CanShare, CanWrite, Commutative, ConcOnly, Concurrent, Full, In, Inout, Out,
-    Read, ReadOnly, Reduce, Root, Write, WriteOnly,
+    Read, ReadOnly, Reduce, Root, Write, WriteOnly, all,
 };
 pub use handle::reduction::{And, Append, Bits, Collects, Max, Min, Number, Or, Prod, Reducer, Sum};
+pub use handle::{Handle, Lent};
 pub use memory::DefaultMemory;
+pub use names::TaskName;
 pub use pool::DefaultPool;
 pub use runtime::engine::{DefaultEngine, DefaultParts, DefaultScheme, Engine, Parts};
 pub use runtime::external::scope_handle::{Closed, ScopeHandle, Stay};
 pub use runtime::external::tasks::{ExternalTasks, Pending, Precondition, WaitError};
-pub use runtime::join::Join;
+pub use runtime::join::{Join, SessionJoins};
 #[doc(hidden)]
 pub use runtime::outcome::Tried;
 pub use runtime::scope::Scope;

@@ -156,13 +156,13 @@ pub(crate) use lock::{Condvar, Mutex, MutexGuard};
 /// one execution.
 #[cfg(not(loom))]
 pub(crate) mod global {
-    pub(crate) use super::Mutex;
+    pub(crate) use super::{Mutex, MutexGuard};
     pub(crate) use std::sync::atomic;
 }
 
 #[cfg(loom)]
 pub(crate) mod global {
-    pub(crate) use std::sync::atomic;
+    pub(crate) use std::sync::{MutexGuard, atomic};
 
     /// Std's mutex, with the interface of the others.
     #[derive(Default, Debug)]

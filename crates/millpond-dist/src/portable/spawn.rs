@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::panic::Location;
 
-use millpond::{CanWrite, Handle, In, Spawn, SpawnOptions, Task, Tried};
+use millpond::{CanWrite, Handle, In, Spawn, SpawnOptions, Task, TaskName, Tried};
 
 use super::access::{Takes, Value};
 use super::task::{Portable, PortableParent};
@@ -166,7 +166,7 @@ pub trait ParentScope<'t> {
 
     /// Names the next spawned task; see [`Spawn::task`].
     #[track_caller]
-    fn task(&self, name: &'static str) -> impl ParentTask<'t>;
+    fn task(&self, name: impl TaskName) -> impl ParentTask<'t>;
 
     /// Makes a new datum of this scope; see [`Spawn::handle`].
     fn handle<T: Value>(&self, value: T) -> Handle<T, In<'t>>;
@@ -240,7 +240,7 @@ impl<'s, 't, S: Spawn<'s, Brand = In<'t>>> ParentScope<'t> for Narrow<'s, &S> {
         SpawnPortable::<'s>::nest_portable(self.of, accesses, task);
     }
 
-    fn task(&self, name: &'static str) -> impl ParentTask<'t> {
+    fn task(&self, name: impl TaskName) -> impl ParentTask<'t> {
         Narrow::<'s, _>::of(self.of.task(name))
     }
 

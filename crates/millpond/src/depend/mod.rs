@@ -130,8 +130,9 @@ pub struct Released {
 ///
 /// # Which thread calls what
 ///
-/// The *issuer* of a version is the thread that runs the body whose scope owns the handle. There is
-/// one at a time. Another thread becomes the issuer only after the runtime has synchronized the
+/// The *issuer* of a version is the thread that runs the body whose scope owns the handle, or the
+/// first one that borrows the value outside of scopes ([`Handle::get`](crate::Handle::get)). There
+/// is one at a time. Another thread becomes the issuer only after the runtime has synchronized the
 /// two.
 ///
 /// | function | thread | at the same time as |

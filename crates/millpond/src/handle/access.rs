@@ -16,6 +16,8 @@ mod args;
 mod compound;
 pub use args::Args;
 
+pub use compound::all;
+
 /// Brand of the handles that any root scope may use, as made by [`Handle::new`]. See [`Handle`].
 /// Never a value.
 #[derive(Debug)]
@@ -253,8 +255,8 @@ pub trait ArgsOf<'t, Implied = &'t Self> {
     type Held;
 }
 
-/// The accesses that a task may declare: one access, a tuple of up to 20, an array or a `Vec` of
-/// them. They can be nested.
+/// The accesses that a task may declare: one access, a tuple of up to 20, an array, a `Vec` or an
+/// `Option` of them. They can be nested. A body gets its arguments in the same form.
 ///
 /// `'s` is the scope's lifetime, which the data must outlive. `B` is the scope's brand. A spawn
 /// takes time and memory proportional to the number of accesses (32 bytes each). The number of
@@ -286,6 +288,26 @@ pub trait ArgsOf<'t, Implied = &'t Self> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
+/// An access that is `None` is absent: the task depends on nothing by it, and its body gets `None`.
+/// The positions in errors ([`Kind`](crate::Kind)) count only the accesses that are there. Tasks
+/// with a `Vec` or an `Option` do not take the short form of a dataflow stack, because their type
+/// does not say how many accesses they have.
+///
+/// ```
+/// use millpond::{Handle, Runtime, Spawn};
+///
+/// let (rt, cells) = (Runtime::new()?, [1, 2, 3].map(Handle::new));
+/// rt.scope(|s| {
+///     for i in 0..cells.len() {
+///         // The first cell has no left neighbour.
+///         let left = i.checked_sub(1).map(|left| cells[left].read());
+///         s.spawn((left, cells[i].inout()), |(left, cell)| *cell += left.unwrap_or(&0));
+///     }
+/// })?;
+/// assert_eq!(cells.map(|cell| cell.into_inner().unwrap()), [1, 3, 6]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Safety
 ///
 /// The associated functions visit the same accesses in the same order. Each function types an
@@ -294,13 +316,13 @@ pub trait ArgsOf<'t, Implied = &'t Self> {
     message = "this scope may not spawn on `{Self}`",
     label = "not an access that this scope can take",
     note = "say what the task does to a handle: `h.read()`, `h.inout()`, …; of several make a tuple of at most 20, an \
-            array or a `Vec`",
+            array or a `Vec`, as by `all(&handles, Handle::read)`",
     note = "a nested scope spawns on the handles that its body was given (declare the datum in the `nest`), and on \
             data of its own (`s.handle(…)`); a function for any scope takes a `&Handle<T, S::Brand>`"
 )]
 pub unsafe trait Accesses<'s, B>: for<'t> ArgsOf<'t> {
     /// The data that a task keeps between spawn and start, apart from the records: the lengths of
-    /// `Vec`s.
+    /// `Vec`s, and which `Option`s are `Some`.
     #[doc(hidden)]
     type Shape: Send;
     /// The modes, if the type fixes the number of accesses, and each of them is `read`, `write` or

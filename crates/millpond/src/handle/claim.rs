@@ -1,4 +1,5 @@
-//! The registry of live scopes, so that a handle never serves two of them at once.
+//! The registry of live scopes, so that a handle never serves two of them at once. Readers outside of
+//! scopes exclude scopes, too: see `datum::lend`.
 //!
 //! A handle stores the scope that claimed it. Another scope may take over the claim only if the
 //! owner cannot be issuing at this moment. There are two such cases. The owner has ended. Or the
@@ -11,8 +12,8 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use crate::sync::global::Mutex;
 use crate::sync::global::atomic::{AtomicU32, Ordering};
+use crate::sync::global::{Mutex, MutexGuard};
 use crate::sync::unique_number;
 
 static ALIVE: Mutex<Alive> = Mutex::new(Alive { next: 1, scopes: Vec::new() });
@@ -109,9 +110,23 @@ impl Drop for Claimant {
 
 /// Whether a scope on this thread may take over a claim of scope `owner`, if the datum is idle.
 pub(crate) fn is_free_to_take(owner: u64) -> bool {
-    let alive = ALIVE.lock();
-    let owner = alive.scopes.iter().find(|scope| scope.id == owner);
-    owner.is_none_or(|scope| scope.thread == Some(this_thread()) && scope.inline.0.load(Ordering::Relaxed) == 0)
+    registry().is_free_to_take(owner)
+}
+
+/// The registry, locked.
+pub(super) struct Registry(MutexGuard<'static, Alive>);
+
+/// Takes the registry's lock.
+pub(super) fn registry() -> Registry {
+    Registry(ALIVE.lock())
+}
+
+impl Registry {
+    /// As the function of this name.
+    pub(super) fn is_free_to_take(&self, owner: u64) -> bool {
+        let owner = self.0.scopes.iter().find(|scope| scope.id == owner);
+        owner.is_none_or(|scope| scope.thread == Some(this_thread()) && scope.inline.0.load(Ordering::Relaxed) == 0)
+    }
 }
 
 /// Whether this thread runs an inline leaf in some root scope. Takes O(root scopes).

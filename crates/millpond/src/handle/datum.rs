@@ -14,6 +14,7 @@ use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sync::unique_number;
 use crate::worker::scope_state::NESTED_EPOCH;
 
+mod lend;
 mod whole;
 pub(crate) use whole::Whole;
 pub(super) use whole::free_first;
@@ -29,7 +30,7 @@ pub(super) use whole::free_first;
 #[derive(Debug)]
 pub struct Datum {
     current: Cell<NonNull<Version>>,
-    /// The scope that may issue. 0: none yet.
+    /// The scope that may issue, or the readers outside of scopes ([`lend`]). 0: none of them.
     claim: AtomicU64,
     /// The last access: the task's order in its scope, and the position among its accesses (16
     /// bits). Or only the order and [`COMPACT`].
@@ -143,16 +144,10 @@ impl Datum {
     }
 
     /// Claims the datum for a scope. Succeeds if no scope has claimed it. Succeeds also if it is
-    /// idle and the scope that claimed it cannot be issuing now.
+    /// idle and the scope that claimed it cannot be issuing now. Fails while the value is lent.
     #[cold]
     pub(crate) fn claim<T: Tracker>(&self, scope: u64, tracker: T) -> bool {
-        let owner = self.claim.load(Ordering::Acquire);
-        if owner != 0 && !super::claim::is_free_to_take(owner) {
-            return false;
-        }
-        if self.claim.compare_exchange(owner, scope, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-            return false;
-        }
+        let Some(owner) = lend::take(&self.claim, scope, super::claim::is_free_to_take) else { return false };
         if !self.is_idle() {
             // Restoring the claim is safe: only this thread could have issued on the datum (in a
             // scope further out).

@@ -13,11 +13,13 @@ pub(crate) mod bound;
 pub(crate) mod claim;
 pub(crate) mod datum;
 pub(crate) mod exclusion;
+mod lent;
 pub(crate) mod reduction;
 pub(crate) mod storage;
 pub(crate) mod version;
 
 pub(crate) use datum::Datum;
+pub use lent::Lent;
 use reduction::Reducer;
 use version::State;
 pub use version::Version;
@@ -141,7 +143,8 @@ impl<T> Handle<T> {
         Ok(unsafe { value.read() })
     }
 
-    /// Borrows the value in place, between scopes. Takes constant time.
+    /// Borrows the value in place, between scopes. Takes constant time. Through a shared handle, use
+    /// [`get`](Handle::get).
     ///
     /// ```
     /// use millpond::{Handle, Runtime, Spawn};
@@ -163,6 +166,7 @@ impl<T> Handle<T> {
     pub fn get_mut(&mut self) -> Result<&mut T, Error> {
         let label = Label::place(Location::caller());
         let datum = self.datum();
+        datum.forget_lends();
         if !datum.is_idle() {
             return Err(Error::new(label, Kind::Busy { arg: 0 }));
         }

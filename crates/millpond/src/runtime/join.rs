@@ -16,9 +16,12 @@ use crate::worker::current::{self, with_log_of_body};
 use crate::worker::engine::store::TaskStore;
 use crate::worker::scope_state::ScopeState;
 
+pub(crate) use all::Gathered;
+pub use all::SessionJoins;
 use pending::drop_value;
 pub(crate) use pending::{Pending, Release, Spawned, must_count};
 
+mod all;
 mod pending;
 
 /// The value of a task once it is complete, for [`Spawn::wait`](crate::Spawn::wait) or for `await`.

@@ -5,6 +5,8 @@ use std::panic::Location;
 use crate::error::Error;
 use crate::handle::Handle;
 use crate::handle::access::{Accesses, ArgsOf, CanRead, CanWrite, In};
+use crate::names::TaskName;
+use crate::runtime::join::Gathered;
 use crate::runtime::outcome::{Boxed, Outcome, Tried};
 use crate::runtime::wait_on::Ref;
 use crate::worker::cancel::CancelToken;
@@ -221,7 +223,8 @@ pub trait Spawn<'s>: Sized {
     }
 
     /// Names the task that is spawned next: `s.task("trsm").index([3, 5]).spawn(…)`. A task without
-    /// a name is identified by the place of its spawn.
+    /// a name is identified by the place of its spawn. The name is a `&'static str`, or a `String`
+    /// that is built at run time: [`TaskName`] says what that costs.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -234,7 +237,7 @@ pub trait Spawn<'s>: Sized {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]
-    fn task(&self, name: &'static str) -> Task<'_, Self> {
+    fn task(&self, name: impl TaskName) -> Task<'_, Self> {
         Task::named(self, name)
     }
 
@@ -387,6 +390,43 @@ pub trait Spawn<'s>: Sized {
     ///
     /// If the join was polled, as a future, until it was ready.
     fn wait<O: Send + 's>(&self, join: Self::Join<O>) -> Result<O, Error>;
+
+    /// Waits for several tasks of this scope, and returns their values in the order of the joins.
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn};
+    /// # let rt = Runtime::new()?;
+    /// let words = ["mill", "pond", "heron"];
+    /// let lengths = rt.scope(|s| s.wait_all(words.map(|word| s.spawn((), move |()| word.len()))))??;
+    /// assert_eq!(lengths, [4, 4, 5]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// First it takes all joins out of the iterator. If the iterator spawns the tasks, as above, it
+    /// has spawned all of them before the first wait. Then it waits for each of them as
+    /// [`wait`](Spawn::wait) does, even after a failure. So no task is left behind, and the error
+    /// does not depend on the schedule. Async code uses
+    /// [`SessionJoin::all`](crate::SessionJoin::all) for joins of a session.
+    ///
+    /// # Errors
+    ///
+    /// The first failure in the order of the joins that is no [consequence](Error) of another one.
+    /// If there is no such failure, the first consequence. The values of the other tasks are
+    /// dropped. `wait` for the joins one by one to see each failure.
+    ///
+    /// # Panics
+    ///
+    /// The same as for `wait`. Also if the drop of a value panics that is not returned.
+    fn wait_all<O, I>(&self, joins: I) -> Result<Vec<O>, Error>
+    where
+        O: Send + 's,
+        I: IntoIterator<Item = Self::Join<O>>,
+    {
+        let joins: Vec<_> = joins.into_iter().collect();
+        let mut gathered = Gathered::of(joins.len());
+        joins.into_iter().for_each(|join| gathered.add(self.wait(join)));
+        gathered.result()
+    }
 
     /// Waits for a future, for instance for another runtime's work. Other tasks run meanwhile.
     ///

@@ -83,8 +83,10 @@ fn lend<'h, T, R>(datum: &Datum, place: &'static Location<'static>) -> Result<Re
     }
 }
 
-fn busy(place: &'static Location<'static>) -> Error {
-    Error::new(Label::place(place), Kind::Busy { arg: 0 })
+/// The error of an operation on a datum that its scope cannot have.
+#[cold]
+fn refused(datum: &Datum, place: &'static Location<'static>) -> Error {
+    Error::new(Label::place(place), datum.refusal(0))
 }
 
 /// A body that waits for a datum, and the tracker that orders the accesses to it.
@@ -160,7 +162,7 @@ impl<E: WorkerEngine> Worker<E> {
     ) -> Result<Ref<'h, T, R>, Error> {
         let datum = handle.datum();
         if !self.admit_now(scope_state, datum) {
-            return Err(busy(place));
+            return Err(refused(datum, place));
         }
         if E::Tasks::has_frames(scope_state) {
             datum.enter_group(R::WAIT);
@@ -284,7 +286,7 @@ impl<E: WorkerEngine> Worker<E> {
     ) -> (u64, Option<Storage>) {
         let order = scope_state.count_gap();
         if !self.admit_now(scope_state, datum) {
-            scope_state.fail(order, &busy(place));
+            scope_state.fail(order, &refused(datum, place));
             return (order, None);
         }
         datum.enter_group(Mode::Write);
@@ -352,7 +354,7 @@ impl<E: crate::runtime::engine::Engine> Core<E> {
         self.shared.sit(|at| {
             let issuing = self.issue();
             if !self.as_worker(|worker| worker.admit_now(&self.scope_state, datum)) {
-                return Err(busy(place));
+                return Err(refused(datum, place));
             }
             let issuing = Cell::new(Some(issuing));
             let issue = |task| {

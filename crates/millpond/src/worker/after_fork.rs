@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::depend;
 use crate::handle::{claim, storage, version};
+use crate::names;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::fork::{self, Take};
@@ -15,7 +16,8 @@ use crate::worker::engine::WorkerEngine;
 use crate::worker::seats::Shared;
 
 /// The locks of the crate's statics.
-pub(crate) static LOCKS: &[Take] = &[claim::take_lock, version::take_lock, storage::take_locks, depend::take_locks];
+pub(crate) static LOCKS: &[Take] =
+    &[claim::take_lock, version::take_lock, storage::take_locks, depend::take_locks, names::take_lock];
 
 /// The caller contexts of one process. Its first caller makes them, and the next fork abandons
 /// them.

@@ -14,7 +14,7 @@ use millpond::catalogue::{Names, SCHEMES};
 use crate::common::limit;
 
 /// Runs a test with each member of each family, each within the limit; one that fails or hangs says which it was.
-fn with_every_row(seconds: u64, test: &str, run: impl Fn(Names<'static>)) {
+pub fn with_every_row(seconds: u64, test: &str, run: impl Fn(Names<'static>)) {
     for names in Names::star() {
         // What the harness shows of a test that fails.
         eprintln!("{test}, {names}");
@@ -35,7 +35,7 @@ macro_rules! on_every_row {
         })
     };
 }
-use on_every_row;
+pub(crate) use on_every_row;
 
 /// Else a build that tests another scheme as the default one (CONTRIBUTING.md) would test the usual one again.
 #[test]

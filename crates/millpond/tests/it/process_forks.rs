@@ -354,12 +354,19 @@ fn sessions_in_a_child() {
 
 fn fork_in_closure(rt: &Runtime, on_stack: &OnStack) {
     let mut value = Handle::new(1);
+    let (held, lent) = (Handle::new(1), Handle::new(2));
     let forks = |wait: bool| {
         rt.scope(|s| {
             // Runs nowhere else than on a thief, if one takes it.
-            let mut slow = Some(s.nest((), |s, ()| drop(s.spawn((), |()| thread::sleep(Duration::from_millis(50))))));
+            let mut slow = Some(s.nest(held.inout(), |s, _| {
+                s.spawn((), |()| thread::sleep(Duration::from_millis(50)));
+            }));
             thread::sleep(Duration::from_millis(5));
             in_child(|| {
+                assert_eq!(*lent.get().unwrap(), 2);
+                if rt.workers() == 1 {
+                    assert_eq!(held.get().unwrap_err().kind(), &Kind::Busy { arg: 0 });
+                }
                 // Works in the closure of another one, too.
                 assert_eq!(use_scope(rt, &Handle::new(Vec::new())), 400);
                 assert_eq!(use_scope(on_stack, &Handle::new(Vec::new())), 400);
@@ -409,11 +416,13 @@ fn scopes_that_fork() {
 fn forks_while_others_work() {
     limit(200, "forks while others work", || {
         let (rt, ends) = (builder(3).inline(Inline::Never).build().unwrap(), AtomicBool::new(false));
+        let lent = Handle::new(7);
         thread::scope(|threads| {
             for _ in 0..2 {
                 threads.spawn(|| {
                     while !ends.load(Relaxed) {
                         use_scope(&rt, &Handle::new(Vec::new()));
+                        assert_eq!(*lent.get().unwrap(), 7);
                         let session = rt.session();
                         (0..100).for_each(|_| drop(session.spawn((), |()| ())));
                     }
@@ -423,6 +432,7 @@ fn forks_while_others_work() {
                 for _ in 0..sized(30, 100) {
                     in_child(|| {
                         assert_eq!(use_scope(&rt, &Handle::new(Vec::new())), 400);
+                        assert_eq!(*lent.get().unwrap(), 7);
                         let session = rt.session();
                         is_forked(session.wait(session.spawn((), |()| ())));
                     });

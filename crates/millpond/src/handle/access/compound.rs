@@ -1,4 +1,4 @@
-//! Compound accesses: tuples of up to 20, `Vec`s and arrays.
+//! Compound accesses: tuples of up to 20, `Vec`s, arrays and `Option`s.
 
 use super::{Accesses, Args, ArgsOf, Visitor};
 use crate::task::Modes;
@@ -57,6 +57,38 @@ macro_rules! tuples_to_20 {
 }
 tuples_to_20! { [] A0 0 A1 1 A2 2 A3 3 A4 4 A5 5 A6 6 A7 7 A8 8 A9 9 A10 10 A11 11 A12 12 A13 13 A14 14 A15 15 A16 16
 A17 17 A18 18 A19 19 }
+
+/// The accesses to many data as one: `all(&cells, Handle::read)`. The body gets a `Vec` of what it
+/// would get for each.
+///
+/// `items` is anything that one can iterate over, and `access` says what the task does to each item.
+/// It may return any access, for instance a tuple:
+///
+/// ```
+/// use millpond::{Handle, Runtime, Spawn, all};
+///
+/// let rt = Runtime::new()?;
+/// let cells: Vec<_> = (0..10).map(Handle::new).collect();
+/// let pairs: Vec<_> = (0..3).map(|n| (Handle::new(n), Handle::new(0))).collect();
+/// let total = Handle::unset();
+/// rt.scope(|s| {
+///     s.spawn((all(&cells, Handle::read), total.write()), |(cells, total)| total.set(cells.into_iter().sum()));
+///     // Every other pair.
+///     let some = all(pairs.iter().step_by(2), |(from, to)| (from.read(), to.inout()));
+///     s.spawn((total.read(), some), |(total, pairs)| pairs.into_iter().for_each(|(from, to)| *to = from + total));
+/// })?;
+/// let sums = pairs.into_iter().map(|(_, to)| to.into_inner()).collect::<Result<Vec<i32>, _>>()?;
+/// assert_eq!(sums, [45, 0, 47]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// It collects the accesses into a `Vec`, as `collect` does. An iterator itself is no access: a
+/// spawn looks at the accesses several times, and must find the same ones each time. For a number
+/// of data that the type says, an array needs no memory of its own:
+/// `cells.each_ref().map(Handle::read)`.
+pub fn all<I: IntoIterator, A>(items: I, access: impl FnMut(I::Item) -> A) -> Vec<A> {
+    items.into_iter().map(access).collect()
+}
 
 #[diagnostic::do_not_recommend]
 impl<'t, A: for<'x> ArgsOf<'x>> ArgsOf<'t> for Vec<A> {
@@ -129,5 +161,40 @@ unsafe impl<'s, B, A: Accesses<'s, B>, const N: usize> Accesses<'s, B> for [A; N
     {
         // SAFETY: as the caller promises.
         std::array::from_fn(|i| unsafe { A::held(&shape[i], args) })
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'t, A: for<'x> ArgsOf<'x>> ArgsOf<'t> for Option<A> {
+    type Leaf = Option<<A as ArgsOf<'t>>::Leaf>;
+    type Held = Option<<A as ArgsOf<'t>>::Held>;
+}
+
+// SAFETY: the access is visited as its own type if it is there. The shape says whether it is.
+unsafe impl<'s, B, A: Accesses<'s, B>> Accesses<'s, B> for Option<A> {
+    type Shape = Option<A::Shape>;
+    const MODES: Option<Modes> = None;
+    #[inline]
+    fn count(&self) -> usize {
+        self.as_ref().map_or(0, A::count)
+    }
+    #[inline(always)]
+    fn visit(&self, visitor: &mut impl Visitor) -> Self::Shape {
+        self.as_ref().map(|a| a.visit(visitor))
+    }
+    #[inline]
+    unsafe fn leaf<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Leaf
+    where
+        Self: 't,
+    {
+        // SAFETY: as the caller promises.
+        shape.as_ref().map(|shape| unsafe { A::leaf(shape, args) })
+    }
+    unsafe fn held<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Held
+    where
+        Self: 't,
+    {
+        // SAFETY: as the caller promises.
+        shape.as_ref().map(|shape| unsafe { A::held(shape, args) })
     }
 }

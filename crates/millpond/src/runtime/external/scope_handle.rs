@@ -21,6 +21,7 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
+use crate::names::TaskName;
 use crate::runtime::external::tasks::{Pending, WaitError};
 use crate::runtime::spawn::{Options, Task};
 use crate::sync::{Mutex, MutexGuard};
@@ -233,7 +234,7 @@ impl<'env> Task<'_, ScopeHandle<'env>> {
 impl<'env> ScopeHandle<'env> {
     /// Names the task that is made next.
     #[track_caller]
-    pub fn task(&self, name: &'static str) -> Task<'_, Self> {
+    pub fn task(&self, name: impl TaskName) -> Task<'_, Self> {
         Task::named(self, name)
     }
 }

@@ -10,6 +10,7 @@ use std::panic::Location;
 use std::ptr::NonNull;
 
 use crate::handle::access::{In, Root};
+use crate::names::TaskName;
 use crate::runtime::engine::{DefaultEngine, Engine};
 use crate::runtime::scope::Scope;
 use crate::runtime::spawn::body::ParentCode;
@@ -115,7 +116,7 @@ impl<'s, E: Engine> ExternalTasks<'s, E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]
-    pub fn task(&self, name: &'static str) -> Task<'_, Self> {
+    pub fn task(&self, name: impl TaskName) -> Task<'_, Self> {
         Task::named(self, name)
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use crate::error::Error;
-use crate::runtime::join::{Pending, Release};
+use crate::runtime::join::{Pending, Release, SessionJoins};
 use crate::worker::current;
 
 /// The value of a session's task: a `Send` future, which may outlive the session.
@@ -76,6 +76,31 @@ impl<O> SessionJoin<O> {
             State::Spawned(pending) => pending.is_done(),
             State::Refused(_) | State::Taken => true,
         }
+    }
+
+    /// The values of several tasks, as one future, in the order of the joins. For a thread that may
+    /// block, there is [`Spawn::wait_all`](crate::Spawn::wait_all).
+    ///
+    /// The future waits for all of the tasks, even after a failure. Its error is the first failure
+    /// in the order of the joins that is no [consequence](Error) of another one. If there is no such
+    /// failure, it is the first consequence. Await the joins one by one to see each failure.
+    ///
+    /// The call takes all joins out of the iterator. If the iterator spawns the tasks, it has
+    /// spawned all of them before the first one is awaited. The future polls one join at a time, so
+    /// all polls together take time proportional to the number of joins and of wake-ups. Dropping
+    /// the future drops the joins, and cancels nothing.
+    ///
+    /// ```
+    /// use millpond::{Runtime, SessionJoin, Spawn};
+    ///
+    /// let rt = Runtime::new()?;
+    /// let session = rt.session();
+    /// let squares = SessionJoin::all((1..=3).map(|n| session.spawn((), move |()| n * n)));
+    /// assert_eq!(session.block_on(squares)?, [1, 4, 9]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn all(joins: impl IntoIterator<Item = Self>) -> SessionJoins<O> {
+        SessionJoins::new(joins.into_iter().collect())
     }
 
     /// Cancels the task. If its body has not begun, the body never runs. When its turn comes, the

@@ -5,6 +5,7 @@ use std::panic::Location;
 use super::{Options, Spawn};
 use crate::error::{Label, MAX_INDICES};
 use crate::handle::access::{Accesses, ArgsOf};
+use crate::names::TaskName;
 use crate::runtime::outcome::{Boxed, Tried};
 
 /// A task that is about to be spawned, with a name. Made by [`Spawn::task`] or
@@ -18,8 +19,10 @@ pub struct Task<'a, S> {
 
 impl<'a, S> Task<'a, S> {
     #[track_caller]
-    pub(crate) fn named(scope: &'a S, name: &'static str) -> Self {
-        Task { scope, options: Options { label: Some(Label::named(name)), ..Options::at(Location::caller()) } }
+    pub(crate) fn named(scope: &'a S, name: impl TaskName) -> Self {
+        let place = Location::caller();
+        let label = name.keep().map_or(Label::place(place), Label::named);
+        Task { scope, options: Options { label: Some(label), ..Options::at(place) } }
     }
 
     /// Adds indices to the name, as in `trsm(3,5)`. With more than four it does not compile. A

@@ -82,7 +82,7 @@ impl<'a, E: WorkerEngine, O: Orders<E>> TaskBuilder<'a, E, O> {
         self.index += 1;
         let claimed = datum.is_claimed_by(self.claim) || datum.claim(self.claim, self.tracker());
         if !claimed {
-            self.misused(Misuse::Busy, error::Kind::Busy { arg });
+            self.misused(Misuse::Busy, datum.refusal(arg));
             return false;
         }
         match datum.note_use(self.order, arg) {

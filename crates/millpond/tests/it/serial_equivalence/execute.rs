@@ -15,7 +15,7 @@ use super::datum::first;
 use super::leaf;
 use super::model::FAILED;
 use super::program::{Body, Id, Op, Program, Task, Work};
-use super::slots::{Form, Slot, Slots, few, helds_of_few, leafs_of_few, usual};
+use super::slots::{Form, Slot, Slots, few, helds_of_few, helds_of_maybe, leafs_of_few, leafs_of_maybe, maybe, usual};
 use super::value::{Live, Plain, Value, mix};
 use crate::common::lock::Mutex;
 
@@ -220,13 +220,13 @@ fn used_before<E: Engine>(program: &Program, slots: &Slots<Root>, runtime: &Runt
 
 /// What the root handles hold at the end.
 fn last(slots: Slots<Root>) -> Vec<Result<Hash, Error>> {
-    let last = |slot: Slot<Root>| match slot {
-        Slot::Full(handle) => {
-            handle.into_inner().map(|value| Hash { value: value.plain().digest(), tainted: value.is_tainted() })
-        }
+    let hash = |value: &Value| Hash { value: value.plain().digest(), tainted: value.is_tainted() };
+    let last = |id: Id, slot: Slot<Root>| match slot {
+        Slot::Full(handle) if id.is_multiple_of(2) => handle.get().map(|value| hash(&value)),
+        Slot::Full(handle) => handle.into_inner().map(|value| hash(&value)),
         _ => unreachable!("root handles have all rights"),
     };
-    slots.0.into_iter().map(|(_, slot)| last(slot)).collect()
+    slots.0.into_iter().map(|(id, slot)| last(id, slot)).collect()
 }
 
 /// The pending tasks that may still get preconditions.
@@ -451,7 +451,12 @@ fn spawn<'s, S: Spawn<'s>, E: Engine>(
     let s = &Unnamed { scope: s, portable };
     match (task.named, task.returns) {
         (true, true) => Kept::Value(spawn!(named(), |hash: Hash| hash)),
-        (true, false) => Kept::Nothing(spawn!(named(), |_: Hash| ())),
+        (true, false) => Kept::Nothing(match maybe(accesses) {
+            Ok(accesses) => spawn!(named(), accesses, leafs_of_maybe, helds_of_maybe, |_: Hash| ()),
+            Err(accesses) => {
+                spawn!(named(), accesses, std::convert::identity, std::convert::identity, |_: Hash| ())
+            }
+        }),
         (false, true) => Kept::Value(spawn!(s, |hash: Hash| hash)),
         (false, false) => {
             macro_rules! bare {

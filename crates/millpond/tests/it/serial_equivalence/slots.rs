@@ -65,6 +65,66 @@ pub fn helds_of_few<'t, const R: usize, const W: usize, const I: usize>(few: Few
     (few.0.into(), few.1.into(), few.2.into(), vec![], vec![], vec![], vec![], vec![])
 }
 
+/// The same of at most one access of each mode, each of which may be absent.
+pub type Maybe<'h, B> = (
+    Option<Access<'h, Value, Read, B>>,
+    Option<Access<'h, Value, Write, B>>,
+    Option<Access<'h, Value, Inout, B>>,
+    Option<Access<'h, Value, Commutative, B>>,
+    Option<Access<'h, Value, Concurrent, B>>,
+    Option<Access<'h, Value, Reduce<Add>, B>>,
+    Option<Access<'h, Value, Reduce<Xor>, B>>,
+    Option<Access<'h, Value, Reduce<Compose>, B>>,
+);
+
+/// Gives the accesses back if there are several of one mode.
+pub fn maybe<B>(mut all: All<'_, B>) -> Result<Maybe<'_, B>, All<'_, B>> {
+    let lengths =
+        [all.0.len(), all.1.len(), all.2.len(), all.3.len(), all.4.len(), all.5.len(), all.6.len(), all.7.len()];
+    if lengths.into_iter().any(|length| length > 1) {
+        return Err(all);
+    }
+    Ok((all.0.pop(), all.1.pop(), all.2.pop(), all.3.pop(), all.4.pop(), all.5.pop(), all.6.pop(), all.7.pop()))
+}
+
+/// What a leaf is handed for it.
+type MaybeLeafs<'t> = (
+    Option<&'t Value>,
+    Option<Out<'t, Value>>,
+    Option<&'t mut Value>,
+    Option<&'t mut Value>,
+    Option<&'t Value>,
+    Option<&'t mut Value>,
+    Option<&'t mut Value>,
+    Option<&'t mut Value>,
+);
+
+/// What a parent is handed for it.
+type MaybeHelds<'t> = (
+    Option<Handle<Value, In<'t>, ReadOnly>>,
+    Option<Handle<Value, In<'t>, WriteOnly>>,
+    Option<Handle<Value, In<'t>, Full>>,
+    Option<Handle<Value, In<'t>, Full>>,
+    Option<Handle<Value, In<'t>, ConcOnly>>,
+    Option<Handle<Value, In<'t>, Full>>,
+    Option<Handle<Value, In<'t>, Full>>,
+    Option<Handle<Value, In<'t>, Full>>,
+);
+
+fn list<T>(one: Option<T>) -> Vec<T> {
+    one.into_iter().collect()
+}
+
+pub fn leafs_of_maybe(maybe: MaybeLeafs<'_>) -> Leafs<'_> {
+    let (read, write, inout, commutative, concurrent, add, xor, compose) = maybe;
+    (list(read), list(write), list(inout), list(commutative), list(concurrent), list(add), list(xor), list(compose))
+}
+
+pub fn helds_of_maybe(maybe: MaybeHelds<'_>) -> Helds<'_> {
+    let (read, write, inout, commutative, concurrent, add, xor, compose) = maybe;
+    (list(read), list(write), list(inout), list(commutative), list(concurrent), list(add), list(xor), list(compose))
+}
+
 /// What a leaf is handed for it.
 pub type Leafs<'t> = (
     Vec<&'t Value>,
