@@ -168,7 +168,7 @@
 //!
 //! * [`Builder`]: workers, window of tasks and bytes, renamed storage, determinism, idling, pinning.
 //! * [`Session`]: `'static` tasks whose joins are `Send` futures, for async code; [`Permit`]: room in its window, awaited.
-//! * [`join`], [`Joiner`]: plain fork-join. [`ExternalTasks`]: tasks whose preconditions other threads satisfy.
+//! * [`for_each`], [`each`]: parallel loops. [`join`], [`Joiner`]: plain fork-join. [`ExternalTasks`]: tasks whose preconditions other threads satisfy.
 //! * [`item`]: values that are put once, and waited for by pending tasks and futures.
 //! * [`Runtime::dump`]: what is unfinished, and what it waits for; on a signal, too (`Builder::dump_on_signal`).
 //! * [`CancelToken`], [`Reducer`].
@@ -201,6 +201,7 @@ mod clock;
 pub mod conformance;
 mod copy_out;
 pub mod depend;
+pub mod each;
 mod engine;
 mod error;
 mod handle;
@@ -226,6 +227,7 @@ pub use access::{
     Access, Accesses, ArgsOf, CanRead, CanShare, CanWrite, Commutative, ConcOnly, Concurrent, Full, In, Inout, Out,
     Read, ReadOnly, Reduce, Root, Write, WriteOnly,
 };
+pub use each::for_each;
 #[cfg(feature = "catalogue")]
 pub use engine::Catalogue;
 #[cfg(feature = "stack")]
