@@ -22,6 +22,9 @@ pub enum Graph {
     MatmulKij { tiles: u64 },
     /// Tasks that each change many data. Twenty sets of data alternate.
     Args { accesses: u64, tasks: u64 },
+    /// No graph: a loop that changes each datum, several times. An item takes that many
+    /// nanoseconds. It cannot be walked.
+    Loop { items: u64, ns: u64, times: u64 },
 }
 
 /// The number of alternating sets of data of [`Graph::Args`].
@@ -56,6 +59,7 @@ impl Graph {
             Graph::MatmulIjk { .. } => "matmul-ijk",
             Graph::MatmulKij { .. } => "matmul-kij",
             Graph::Args { .. } => "args",
+            Graph::Loop { .. } => "loop",
         }
     }
 
@@ -70,16 +74,18 @@ impl Graph {
                 vec![("tiles", tiles)]
             }
             Graph::Args { accesses, tasks } => vec![("accesses", accesses), ("tasks", tasks)],
+            Graph::Loop { items, ns, times } => vec![("items", items), ("ns", ns), ("times", times)],
         }
     }
 
-    /// The number of tasks; for `Fib`, of joins.
+    /// The number of tasks; for `Fib`, of joins; for `Loop`, of loops.
     pub fn tasks(self) -> u64 {
         match self {
             Graph::Fib { n } => fibonacci(n + 1) - 1,
             Graph::Flat { tasks } | Graph::Bimodal { tasks } | Graph::Args { tasks, .. } => tasks,
             Graph::Chains { chains, length } => chains * length,
             Graph::Generations { rounds } => 2001 * rounds,
+            Graph::Loop { times, .. } => times,
             Graph::Cholesky { tiles: n } => n + n * (n - 1) + n * (n - 1) * n.saturating_sub(2) / 6,
             Graph::MatmulIjk { tiles: n } | Graph::MatmulKij { tiles: n } => n * n * n,
         }
@@ -94,6 +100,7 @@ impl Graph {
             Graph::Cholesky { tiles } => (tiles * tiles) as usize,
             Graph::MatmulIjk { tiles } | Graph::MatmulKij { tiles } => (3 * tiles * tiles) as usize,
             Graph::Args { accesses, .. } => SETS * accesses as usize,
+            Graph::Loop { items, .. } => items as usize,
         }
     }
 
@@ -118,6 +125,9 @@ impl Graph {
             Graph::MatmulIjk { tiles } => Graph::MatmulIjk { tiles: edge(tiles) },
             Graph::MatmulKij { tiles } => Graph::MatmulKij { tiles: edge(tiles) },
             Graph::Args { accesses, tasks } => Graph::Args { accesses, tasks: least(tasks, 1.0) },
+            // Fewer loops. A loop that runs once gets fewer items.
+            Graph::Loop { items, ns, times: 1 } => Graph::Loop { items: least(items, 1.0), ns, times: 1 },
+            Graph::Loop { items, ns, times } => Graph::Loop { items, ns, times: least(times, 1.0) },
         }
     }
 
@@ -125,7 +135,7 @@ impl Graph {
     /// this graph.
     pub fn walk(self, sink: &mut impl Sink) {
         match self {
-            Graph::Fib { .. } => {}
+            Graph::Fib { .. } | Graph::Loop { .. } => {}
             Graph::Flat { tasks } => flat(tasks, sink),
             Graph::Bimodal { tasks } => bimodal(tasks, sink),
             Graph::Chains { chains, length } => side_by_side(chains as usize, length, sink),

@@ -50,7 +50,7 @@ fn panels<W: Write>(svg: &mut Svg<W>, rows: &[Row]) -> io::Result<Point> {
     let mut size = (legend(svg, rows)?, 30.0);
     // One panel per suite and number of workers. For curves, also one per shape.
     let (bars, curves): (Vec<&Row>, Vec<&Row>) =
-        rows.iter().filter(|row| row.suite != "bimodal").partition(|row| row.suite != "bodies");
+        rows.iter().filter(|row| !["bimodal", "loops"].contains(&row.suite)).partition(|row| row.suite != "bodies");
     for panel in grouped(&bars, |a, b| (a.suite, a.workers) == (b.suite, b.workers)) {
         let width = bar_panel(svg, &panel, size.1)?;
         size = (size.0.max(width), size.1 + ABOVE + HEIGHT + BELOW);

@@ -130,6 +130,11 @@ impl Row {
     }
 }
 
+/// The median time of one loop, in nanoseconds.
+pub fn median_loop_ns(row: &Row) -> Option<f64> {
+    row.ns_per_task(row.median_seconds())
+}
+
 /// The fraction of the tasks that each worker ran.
 fn shares(ran: &[u64], workers: usize) -> Vec<f64> {
     let all = ran.iter().sum::<u64>() as f64;

@@ -1,6 +1,6 @@
 //! Tables for people, one per suite, and messages about missing rows.
 
-use crate::row::{Row, failure};
+use crate::row::{Row, failure, median_loop_ns};
 use comfy_table::presets::UTF8_BORDERS_ONLY;
 use comfy_table::{Cell, CellAlignment, Table};
 
@@ -11,6 +11,7 @@ pub fn tables(rows: &[Row], missing: &[String]) -> String {
         let table = match suite[0].suite {
             "bodies" => bodies(suite),
             "bimodal" => bimodal(suite),
+            "loops" => loops(suite),
             _ => costs(suite),
         };
         parts.push(format!("{}\n{table}", suite[0].suite));
@@ -97,6 +98,32 @@ fn bimodal(rows: &[Row]) -> Table {
             shares(row),
             verdict(row),
         ]);
+    }
+    table
+}
+
+/// Nanoseconds per loop, one line per loop and number of workers.
+fn loops(rows: &[Row]) -> Table {
+    let mut runtimes: Vec<&str> = Vec::new();
+    for row in rows {
+        if !runtimes.contains(&row.runtime) {
+            runtimes.push(row.runtime);
+        }
+    }
+    let names = runtimes.iter().map(|name| format!("{name}, ns"));
+    let header = ["items x length", "workers"].map(str::to_owned).into_iter().chain(names);
+    let mut table = table(header.chain(["best / millpond", "bar", "verified"].map(str::to_owned)));
+    let same = |a: &Row, b: &Row| (a.shape, a.extra("of_workers")) == (b.shape, b.extra("of_workers"));
+    for group in rows.chunk_by(same) {
+        let first = &group[0];
+        let cells = [first.shape.to_owned(), number(first.extra("of_workers"), 0)];
+        let ns = |name: &&str| group.iter().find(|row| row.runtime == *name).and_then(median_loop_ns);
+        let times = runtimes.iter().map(|name| number(ns(name), 1));
+        let is_within = first.extra.iter().find(|(name, _)| *name == "within_bar").and_then(|(_, is)| is.as_bool());
+        let bar = is_within.map_or("-", |is| if is { "ok" } else { "BELOW" });
+        let wrong = group.iter().find(|row| !row.verified || row.failure.is_some()).unwrap_or(first);
+        let ratio = number(first.extra("best_of_others_over_millpond"), 2);
+        table.add_row(cells.into_iter().chain(times).chain([ratio, bar.to_owned(), verdict(wrong)]));
     }
     table
 }

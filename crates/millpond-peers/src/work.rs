@@ -44,6 +44,21 @@ fn spin(steps: u64, x: u64) -> u64 {
     x
 }
 
+/// The body of a loop's item. It counts nothing, so that it can be as short as a nanosecond.
+#[inline(always)]
+pub fn item(steps: u64, x: &mut u64) {
+    *x = spin(steps, *x);
+}
+
+/// Runs a loop several times. Returns its time, and a sum that shows whether each item ran once in
+/// each loop. The compiler cannot merge loops.
+pub fn loops(times: u64, data: &mut [u64], mut run: impl FnMut(&mut [u64])) -> (Duration, u64) {
+    let start = Instant::now();
+    (0..times).for_each(|_| run(black_box(&mut *data)));
+    let time = start.elapsed();
+    (time, data.iter().fold(0, |sum: u64, x| sum.rotate_left(1).wrapping_add(*x)))
+}
+
 /// The body. It mixes what a task reads into what it changes. So the sum of all results shows
 /// whether each task ran once, and after its predecessors.
 #[inline(never)]

@@ -58,7 +58,7 @@ fn json_is_one_object_whose_rows_are_verified() {
 fn every_suite_fills_a_table_and_the_files() {
     let (csv, svg) = (place("csv"), place("svg"));
     let files = [&csv, &svg].map(|file| file.to_str().expect("text"));
-    for suite in ["join", "empty", "bodies", "bimodal"] {
+    for suite in ["join", "empty", "bodies", "bimodal", "loops"] {
         let words = ["--quick", "--runtime", "rayon", "--reps", "1", "--suite", suite];
         let output = peers(&[&words[..], &["--csv", files[0], "--svg", files[1]]].concat());
         let (stdout, stderr) = texts(&output);

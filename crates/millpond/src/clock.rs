@@ -31,3 +31,10 @@ pub(crate) fn ticks_per_ns() -> f64 {
         ticks().wrapping_sub(start) as f64 / (nanoseconds() - ns) as f64
     })
 }
+
+/// The inverse of [`ticks_per_ns`].
+#[inline]
+pub(crate) fn ns_per_tick() -> f64 {
+    static TIME: OnceLock<f64> = OnceLock::new();
+    *TIME.get_or_init(|| 1.0 / ticks_per_ns())
+}

@@ -27,6 +27,9 @@ struct ChoosingParts;
 #[doc = include_str!("../../../docs/guide/coming-from.md")]
 struct ComingFrom;
 
+#[doc = include_str!("../../../docs/guide/recipes/loops.md")]
+struct RecipesLoops;
+
 #[doc = include_str!("../../../docs/guide/recipes/stencil.md")]
 struct RecipesStencil;
 

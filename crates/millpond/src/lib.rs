@@ -168,7 +168,7 @@
 //!
 //! * [`Builder`]: workers, window of tasks and bytes, renamed storage, determinism, idling, pinning.
 //! * [`Session`]: `'static` tasks whose joins are `Send` futures, for async code; [`Permit`]: room in its window, awaited.
-//! * [`join`], [`Joiner`]: plain fork-join. [`ExternalTasks`]: tasks whose preconditions other threads satisfy.
+//! * [`for_each`], [`each`]: parallel loops. [`join`], [`Joiner`]: plain fork-join. [`ExternalTasks`]: tasks whose preconditions other threads satisfy.
 //! * [`item`]: values that are put once, and waited for by pending tasks and futures.
 //! * [`Runtime::dump`]: what is unfinished, and what it waits for; on a signal, too (`Builder::dump_on_signal`).
 //! * [`CancelToken`], [`Reducer`].
@@ -200,6 +200,7 @@ mod clock;
 pub mod conformance;
 mod copy_out;
 pub mod depend;
+pub mod each;
 mod error;
 mod grid;
 mod handle;
@@ -224,6 +225,7 @@ mod worker;
 
 #[cfg(feature = "catalogue")]
 pub use catalogue::engine::Catalogue;
+pub use each::for_each;
 pub use error::{Error, Kind, Label};
 pub use grid::Grid;
 pub use handle::access::{

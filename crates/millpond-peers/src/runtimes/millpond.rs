@@ -2,8 +2,8 @@
 
 use super::Peer;
 use crate::graph::{Case, Graph, Sink};
-use crate::work::{Outcome, measured, work, work_many};
-use millpond::{Handle, Inline, Joiner, Runtime, Spawn};
+use crate::work::{Outcome, item, loops, measured, work, work_many};
+use millpond::{Handle, Inline, Joiner, Runtime, Spawn, for_each};
 use std::array;
 use std::time::{Duration, Instant};
 
@@ -28,6 +28,11 @@ impl Peer for Millpond {
     fn run(&mut self, case: &Case) -> Result<Outcome, String> {
         let outcome = match case.graph {
             Graph::Fib { n } => measured(|| join(&self.0, n)),
+            Graph::Loop { times, .. } => {
+                let (mut data, steps): (Vec<u64>, _) = (case.graph.start().collect(), case.steps);
+                let run = |data: &mut [u64]| for_each(data, |x| item(steps, x));
+                measured(|| self.0.scope(|_| loops(times, &mut data, run)))
+            }
             _ => {
                 let handles: Vec<Handle<u64>> = case.graph.start().map(Handle::new).collect();
                 measured(|| spawn_all(&self.0, case, &handles))

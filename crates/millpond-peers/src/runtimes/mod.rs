@@ -64,8 +64,8 @@ pub static RUNTIMES: &[Runtime] = &[
     },
     Runtime {
         name: "rayon",
-        summary: "rayon: join, and scope for independent tasks",
-        can: |graph| is_join(graph) || is_independent(graph),
+        summary: "rayon: join, scope for independent tasks, par_chunks_mut for loops",
+        can: |graph| is_join(graph) || is_independent(graph) || is_loop(graph),
         start: Start::Here(rayon::start),
     },
     Runtime {
@@ -83,19 +83,19 @@ pub static RUNTIMES: &[Runtime] = &[
     Runtime {
         name: "onetbb",
         summary: "oneTBB: flow graph, task_group for independent tasks, parallel_invoke",
-        can: |_| true,
+        can: is_no_loop,
         start: Start::Program(&program::ONETBB),
     },
     Runtime {
         name: "libgomp",
         summary: "OpenMP of g++: task depend, taskwait",
-        can: |_| true,
+        can: is_no_loop,
         start: Start::Program(&program::LIBGOMP),
     },
     Runtime {
         name: "libomp",
         summary: "OpenMP of clang++: task depend, taskwait; one thread skips dependences",
-        can: |_| true,
+        can: is_no_loop,
         start: Start::Program(&program::LIBOMP),
     },
     Runtime {
@@ -117,8 +117,16 @@ fn is_join(graph: Graph) -> bool {
     matches!(graph, Graph::Fib { .. })
 }
 
+fn is_loop(graph: Graph) -> bool {
+    matches!(graph, Graph::Loop { .. })
+}
+
 fn is_graph(graph: Graph) -> bool {
-    !is_join(graph)
+    !is_join(graph) && !is_loop(graph)
+}
+
+fn is_no_loop(graph: Graph) -> bool {
+    !is_loop(graph)
 }
 
 fn is_independent(graph: Graph) -> bool {

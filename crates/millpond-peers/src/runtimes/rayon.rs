@@ -1,8 +1,9 @@
-//! rayon, for graphs without an order between tasks.
+//! rayon, for graphs without an order between tasks, and for loops.
 
 use super::Peer;
 use crate::graph::{Case, Graph, Sink};
-use crate::work::{Outcome, measured, work};
+use crate::work::{Outcome, item, loops, measured, work};
+use rayon::prelude::*;
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 use std::convert::Infallible;
 use std::time::Instant;
@@ -15,8 +16,19 @@ pub fn start(workers: usize) -> Result<Box<dyn Peer>, String> {
     Ok(Box::new(Rayon(pool.map_err(|error| error.to_string())?)))
 }
 
+/// How long a chunk of a loop takes. With shorter ones, most of the time is rayon's own.
+const CHUNK_NS: u64 = 1000;
+
 impl Peer for Rayon {
     fn run(&mut self, case: &Case) -> Result<Outcome, String> {
+        if let Graph::Loop { ns, times, .. } = case.graph {
+            let (mut data, steps): (Vec<u64>, _) = (case.graph.start().collect(), case.steps);
+            let size = (CHUNK_NS / ns).max(1) as usize;
+            let chunk = |chunk: &mut [u64]| chunk.iter_mut().for_each(|x| item(steps, x));
+            let run = |data: &mut [u64]| data.par_chunks_mut(size).for_each(chunk);
+            let run = || measured::<Infallible>(|| Ok(loops(times, &mut data, run)));
+            return self.0.install(run).map_err(|never| match never {});
+        }
         let run = || {
             // The call into the pool is not measured.
             let start = Instant::now();

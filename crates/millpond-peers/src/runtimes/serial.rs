@@ -2,7 +2,7 @@
 
 use super::Peer;
 use crate::graph::{Case, Graph, Sink};
-use crate::work::{Outcome, measured, work, work_many};
+use crate::work::{Outcome, item, loops, measured, work, work_many};
 use std::convert::Infallible;
 use std::hint::black_box;
 use std::time::Instant;
@@ -18,6 +18,10 @@ impl Peer for Serial {
     fn run(&mut self, case: &Case) -> Result<Outcome, String> {
         let mut data: Vec<u64> = case.graph.start().collect();
         let outcome = measured::<Infallible>(|| {
+            if let Graph::Loop { times, .. } = case.graph {
+                let steps = case.steps;
+                return Ok(loops(times, &mut data, |data| data.iter_mut().for_each(|x| item(steps, x))));
+            }
             let start = Instant::now();
             let value = match case.graph {
                 Graph::Fib { n } => fib(n),

@@ -4,6 +4,7 @@ mod bimodal;
 mod bodies;
 mod empty;
 mod join;
+mod loops;
 
 use crate::graph::{Case, Graph};
 use crate::progress::Progress;
@@ -57,6 +58,13 @@ pub static SUITES: &[Suite] = &[
         shapes: &[("bimodal", Graph::Bimodal { tasks: 200_000 })],
         workers: &[2],
         measure: bimodal::measure,
+    },
+    Suite {
+        name: "loops",
+        summary: "parallel loops over 1 to 10^6 items of 1 ns to 10 µs; ns a loop, against the best of serial and rayon",
+        shapes: &loops::SHAPES,
+        workers: &[1, 2],
+        measure: loops::measure,
     },
 ];
 

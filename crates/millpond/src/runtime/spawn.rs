@@ -2,6 +2,7 @@
 
 use std::panic::Location;
 
+use crate::each::{self, ItemsOf};
 use crate::error::Error;
 use crate::handle::Handle;
 use crate::handle::access::{Accesses, ArgsOf, CanRead, CanWrite, In};
@@ -220,6 +221,48 @@ pub trait Spawn<'s>: Sized {
         F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> Result<O, X> + Send + 's,
     {
         self.nest_with(Options::at(Location::caller()), accesses, move |scope, handles| Tried::of(body(scope, handles)))
+    }
+
+    /// Spawns a parallel loop over declared data: a leaf that runs `body` for each item. Idle
+    /// workers join it while it runs ([`for_each`](crate::for_each)).
+    ///
+    /// The items are the elements or the chunks of a datum, which the loop
+    /// [reads](Handle::chunks) or [changes](Handle::chunks_mut). They can also be a range of
+    /// `usize`, or a [`zip`](crate::each::zip) of these. Data that all items read follow in a
+    /// tuple:
+    ///
+    /// ```
+    /// # use millpond::{Handle, Runtime, Spawn, each};
+    /// # let rt = Runtime::new()?;
+    /// let (matrix, x) = (Handle::new(vec![1.0; 300 * 200]), Handle::new(vec![2.0; 200]));
+    /// let (y, norm) = (Handle::new(vec![0.0; 300]), Handle::unset());
+    /// rt.scope(|s| {
+    ///     s.for_each(x.iter_mut(), |x| *x += 1.0);
+    ///     s.for_each((each::zip(y.iter_mut(), matrix.chunks(200)), x.read()), |((y, row), x)| {
+    ///         *y = row.iter().zip(x).map(|(a, x)| a * x).sum();
+    ///     });
+    ///     s.spawn((y.read(), norm.write()), |(y, norm)| norm.set(y.iter().map(|y| y.abs()).fold(0.0, f64::max)));
+    /// })?;
+    /// assert_eq!(norm.into_inner()?, 600.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// The loop is one task. So a later task on the data waits for all its items, and the spawn
+    /// costs the same as [`spawn`](Spawn::spawn), however many items there are. If the body panics
+    /// for an item, the task fails, and most items that had not begun do not run. A cancelled scope
+    /// does not stop a loop that has begun.
+    ///
+    /// A body that needs more, such as two loops one after the other, calls
+    /// [`for_each`](crate::for_each) in a leaf.
+    #[track_caller]
+    #[inline(always)]
+    fn for_each<L, F>(&self, items: L, body: F) -> Self::Join<()>
+    where
+        L: Accesses<'s, Self::Brand> + for<'t> ItemsOf<'t>,
+        F: for<'t> Fn(<L as ItemsOf<'t>>::Item) + Send + Sync + 's,
+    {
+        let place = Location::caller();
+        self.spawn_with::<L, _, (), ()>(Options::at(place), items, move |leaf| each::run(L::items(leaf), body, place))
     }
 
     /// Names the task that is spawned next: `s.task("trsm").index([3, 5]).spawn(…)`. A task without

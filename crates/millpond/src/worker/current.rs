@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 
 use super::Worker;
-use super::forks::{Forks, Head, Place};
+use super::forks::{Forks, Head, Others, Place};
 use crate::record::log::Log;
 use crate::worker::engine::WorkerEngine;
 use crate::worker::fork::ForkOps;
@@ -40,6 +40,12 @@ impl CurrentWorker {
     pub(crate) fn is_hungry(self) -> bool {
         // SAFETY: this thread is that worker.
         unsafe { (self.ops.is_hungry)(self.worker) }
+    }
+
+    /// What the other workers do.
+    pub(crate) fn others(self) -> Others {
+        // SAFETY: this thread is that worker.
+        unsafe { (self.ops.others)(self.worker) }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::record::{Cause, Id};
 use crate::task::{Role, TaskRef, VTable};
 use crate::worker::current;
 use crate::worker::engine::WorkerEngine;
-use crate::worker::forks::{Forks, Head, Offer, Place};
+use crate::worker::forks::{Forks, Head, Offer, Others, Place};
 use crate::worker::wait::{Seat, Waiter};
 use crate::worker::{Awaited, Worker};
 
@@ -23,6 +23,7 @@ pub(crate) struct ForkOps {
     pub(crate) seat: unsafe fn(*const ()) -> NonNull<Seat>,
     pub(crate) offer: unsafe fn(*const (), NonNull<Head>, Option<Place>),
     pub(crate) is_hungry: unsafe fn(*const ()) -> bool,
+    pub(crate) others: unsafe fn(*const ()) -> Others,
     pub(crate) take_back: unsafe fn(*const (), TaskRef) -> bool,
     pub(crate) free: unsafe fn(*const (), TaskRef),
     pub(crate) wait: unsafe fn(*const (), &Waiter, Awaited),
@@ -36,6 +37,7 @@ impl ForkOps {
             seat: seat::<E>,
             offer: offer::<E>,
             is_hungry: is_hungry::<E>,
+            others: others::<E>,
             take_back: take_back::<E>,
             free: free::<E>,
             wait: wait::<E>,
@@ -78,6 +80,19 @@ unsafe fn is_hungry<E: WorkerEngine>(worker: *const ()) -> bool {
     // SAFETY: passed on.
     let shared = unsafe { the::<E>(worker) }.shared();
     shared.pool.is_hungry() && !shared.is_forked()
+}
+
+/// # Safety
+///
+/// As `the`.
+unsafe fn others<E: WorkerEngine>(worker: *const ()) -> Others {
+    // SAFETY: passed on.
+    if !unsafe { is_hungry::<E>(worker) } {
+        return Others::Busy;
+    }
+    // SAFETY: passed on.
+    let sleepers = unsafe { the::<E>(worker) }.shared().sleep.sleepers();
+    if sleepers == 0 { Others::Looking } else { Others::Asleep }
 }
 
 /// # Safety
@@ -268,11 +283,17 @@ const _: () = assert!(size_of::<Joiner>() == size_of::<Forks>());
 
 impl Joiner {
     #[inline(always)]
-    fn of(forks: &Forks) -> &Joiner {
+    pub(crate) fn of(forks: &Forks) -> &Joiner {
         let forks: *const Forks = forks;
         // SAFETY: a joiner consists of forks alone. This reference keeps them borrowed, and stays
         // on this thread.
         unsafe { &*(forks as *const Joiner) }
+    }
+
+    /// The forks of the worker.
+    #[inline(always)]
+    pub(crate) fn forks(&self) -> &Forks {
+        &self.0
     }
 
     /// Calls `f` with the joiner of this thread's worker. It also works outside of all tasks and
@@ -329,7 +350,19 @@ impl Joiner {
         RA: Send,
         RB: Send,
     {
-        self.fork(a, b, Location::caller())
+        self.join_at(a, b, Location::caller())
+    }
+
+    /// Like [`join`](Joiner::join), for a call at `place`.
+    #[inline(always)]
+    pub(crate) fn join_at<A, B, RA, RB>(&self, a: A, b: B, place: Place) -> (RA, RB)
+    where
+        A: FnOnce(&Joiner) -> RA + Send,
+        B: FnOnce(&Joiner) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        self.fork(a, b, place)
     }
 
     #[inline(always)]

@@ -34,6 +34,8 @@
 //! 5. **Before the worker leaves this stack for another, or is busy elsewhere for long**: offer all
 //!    private forks, the oldest first. If the worker leaves the stack, the list starts again at its
 //!    root, as in 3.
+//! 6. **Answer**: a loop that works beside its fork (`each`) looks (4) between two pieces, if
+//!    `limits.push` is set.
 //!
 //! A thief that has taken a fork:
 //!
@@ -59,7 +61,7 @@
 //!   one of them, the largest piece of its work, is in the pool. When a thief takes it, the owner's
 //!   next push or pop offers another. A lone fork is offered if some worker has nothing to do,
 //!   asleep or not, like a lone task (`pool::split`). The price: between two joins, the owner
-//!   answers no ask.
+//!   answers no ask, except in a loop (6).
 //!
 //! A push stores its fork's address in `top`: a value that it does not load. So the pushes of a
 //! recursion do not wait for one another's stores, as they would with a counter.
@@ -79,12 +81,15 @@ use std::thread;
 use super::current::CurrentWorker;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::task::VTable;
+use crate::worker::loops::Loops;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod offer;
+mod sharing;
 
 pub(crate) use offer::Offer;
+pub(crate) use sharing::Others;
 
 /// The first field of a fork: what a stack of forks knows of it.
 #[derive(Debug)]
@@ -131,6 +136,9 @@ pub(crate) struct Forks {
     /// Whether the body that runs is recorded.
     recorded: Cell<bool>,
     worker: Cell<Option<CurrentWorker>>,
+    /// How many workers the runtime has; 1 for a thread that is no worker.
+    workers: Cell<usize>,
+    loops: Loops,
 }
 
 impl Head {
@@ -210,6 +218,8 @@ impl Forks {
             closed: Cell::new(0),
             recorded: Cell::new(false),
             worker: Cell::new(None),
+            workers: Cell::new(1),
+            loops: Loops::default(),
         };
         forks.restart();
         forks
@@ -222,9 +232,10 @@ impl Forks {
         forks
     }
 
-    /// Sets the worker, before the first push.
-    pub(crate) fn attach(&self, worker: CurrentWorker) {
+    /// Sets the worker, and how many there are, before the first push.
+    pub(crate) fn attach(&self, worker: CurrentWorker, workers: usize) {
         self.worker.set(Some(worker));
+        self.workers.set(workers);
     }
 
     /// The worker that owns the forks.
@@ -285,7 +296,7 @@ impl Forks {
         }
     }
 
-    /// Looks, at a pop.
+    /// Looks, at a pop or an answer.
     #[cold]
     #[inline(never)]
     fn look_again(&self) {

@@ -39,6 +39,7 @@ pub(crate) mod fiber;
 pub(crate) mod fork;
 pub(crate) mod forks;
 pub(crate) mod grain;
+pub(crate) mod loops;
 pub(crate) mod nest_frame;
 pub(crate) mod overflow;
 pub(crate) mod parker;
@@ -204,7 +205,8 @@ impl<E: WorkerEngine> Worker<E> {
     /// Tells the worker which runtime it belongs to, once, before it runs.
     pub(crate) fn attach(&self, shared: NonNull<Shared<E>>) {
         self.shared.set(Some(shared.cast()));
-        self.forks.attach(CurrentWorker { worker: self.erased(), ops: ForkOps::of::<E>() });
+        let workers = self.shared().config.workers;
+        self.forks.attach(CurrentWorker { worker: self.erased(), ops: ForkOps::of::<E>() }, workers);
     }
 
     #[inline]

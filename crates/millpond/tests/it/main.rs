@@ -16,6 +16,7 @@ mod events;
 mod examples;
 mod failures;
 mod figure1;
+mod for_each;
 mod forks;
 mod futures;
 mod fuzz;

@@ -3,6 +3,7 @@
 use std::panic::Location;
 
 use super::{Options, Spawn};
+use crate::each::{self, ItemsOf};
 use crate::error::{Label, MAX_INDICES};
 use crate::handle::access::{Accesses, ArgsOf};
 use crate::names::TaskName;
@@ -122,6 +123,28 @@ impl<'a, S> Task<'a, S> {
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> Result<O, X> + Send + 's,
     {
         self.scope.spawn_with(self.options, accesses, move |args| Tried::of(body(args)))
+    }
+
+    /// Like [`Spawn::for_each`].
+    ///
+    /// ```
+    /// # use millpond::{Handle, Runtime, Spawn};
+    /// # let (rt, numbers) = (Runtime::new()?, Handle::new(vec![1, 2, 3]));
+    /// rt.scope(|s| {
+    ///     s.task("double").for_each(numbers.iter_mut(), |n| *n *= 2);
+    /// })?;
+    /// assert_eq!(numbers.into_inner()?, [2, 4, 6]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn for_each<'s, L, F>(self, items: L, body: F) -> S::Join<()>
+    where
+        S: Spawn<'s>,
+        L: Accesses<'s, S::Brand> + for<'t> ItemsOf<'t>,
+        F: for<'t> Fn(<L as ItemsOf<'t>>::Item) + Send + Sync + 's,
+    {
+        let place = Location::caller();
+        self.scope.spawn_with::<L, _, (), ()>(self.options, items, move |leaf| each::run(L::items(leaf), body, place))
     }
 
     /// Like [`Spawn::try_nest`].

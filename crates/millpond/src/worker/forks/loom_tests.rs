@@ -39,6 +39,7 @@ unsafe fn offer(worker: *const (), fork: NonNull<Head>, _recorded_at: Option<Pla
 static OPS: ForkOps = ForkOps {
     offer,
     is_hungry: |_| false,
+    others: |_| Others::Busy,
     seat: |_| unreachable!("no thread waits"),
     take_back: |_, _| unreachable!("the models pop only"),
     free: |_, _| unreachable!("the models pop only"),
@@ -69,7 +70,7 @@ impl Theft {
 fn with_a_thief(owner: impl Fn(&Forks, &Shelf, Theft) + Sync + Send + 'static) {
     loom::model(move || {
         let (forks, shelf) = (Forks::new(), Arc::new(Shelf::default()));
-        forks.attach(CurrentWorker { worker: (&raw const *shelf).cast(), ops: &OPS });
+        forks.attach(CurrentWorker { worker: (&raw const *shelf).cast(), ops: &OPS }, 2);
         owner(&forks, &shelf, Theft(NonNull::from(&forks.limits), shelf.clone()));
     });
 }
@@ -105,5 +106,18 @@ fn a_pop_knows_what_was_offered() {
         let private = heads.iter().rev().filter(|head| forks.pop(head)).count();
         assert_eq!(private + shelf.offers.load(Ordering::Relaxed), 3);
         thief.join().unwrap();
+    });
+}
+
+#[test]
+fn an_ask_is_answered_between_two_pieces() {
+    with_a_thief(|forks, shelf, theft| {
+        let heads: [Head; 4] = std::array::from_fn(|_| Head::new(&TABLE));
+        heads[..3].iter().for_each(|head| push(forks, head));
+        let thief = thread::spawn(move || theft.steal());
+        forks.answer();
+        let stolen = thief.join().unwrap();
+        forks.answer();
+        assert_eq!(shelf.offers.load(Ordering::Relaxed), if stolen { 2 } else { 1 });
     });
 }

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
 
-use millpond::{Handle, In, Prod, Runtime, Scope, Spawn, Sum, join};
+use millpond::{Handle, In, Prod, Runtime, Scope, Spawn, Sum, for_each, join};
 
 use crate::common::{builder, join_all, must_not_run};
 
@@ -36,6 +36,7 @@ programs! {
     1 scopes_in_bodies,
     1 forks,
     1 scopes_in_forks,
+    1 loops,
     0 sessions,
     1 sessions_in_bodies,
     6 callers,
@@ -283,6 +284,24 @@ fn scopes_in_forks(rt: &Runtime) {
     let leaves = || rt.scope(|s| (0..10).for_each(|_| drop(s.spawn((), |()| ())))).unwrap();
     let waits = || rt.scope(|s| s.wait(s.nest((), |s, ()| s.wait(s.spawn((), |()| ())).unwrap())).unwrap()).unwrap();
     rt.scope(|s| drop(s.spawn((), |()| join(leaves, waits)))).unwrap();
+}
+
+/// Long enough to be shared if another worker looks for work.
+fn loops(rt: &Runtime) {
+    let numbers = Handle::new(vec![0_u64; 200]);
+    let long = |n: &mut u64| (0..500).for_each(|step| *n = std::hint::black_box(*n ^ step));
+    let failed = rt.scope(|s| {
+        for_each(&mut [1; 200], long);
+        s.for_each(numbers.iter_mut(), long);
+        s.spawn(numbers.inout(), |numbers| {
+            for_each(numbers, |n| for_each(0..4, |k| fail_if(*n == u64::MAX && k == 3)))
+        });
+        s.for_each(numbers.iter_mut(), move |n| {
+            long(n);
+            fail_if(*n < u64::MAX);
+        });
+    });
+    failed.unwrap_err();
 }
 
 fn sessions(rt: &Runtime) {

@@ -1,0 +1,250 @@
+//! Loops over declared data: accesses whose argument is a source of items.
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut, Range};
+
+use super::items::{Chunks, ChunksMut, Items, Zip, checked};
+use crate::handle::Handle;
+use crate::handle::access::{
+    Access, Accesses, Args, ArgsOf, CanRead, CanWrite, Full, In, Inout, Read, ReadOnly, Visitor,
+};
+use crate::task::Modes;
+
+/// The access to a datum whose elements or chunks are the items of a loop. Made by
+/// [`Handle::iter`], [`Handle::iter_mut`], [`Handle::chunks`] and [`Handle::chunks_mut`].
+///
+/// [`Spawn::for_each`](crate::Spawn::for_each) takes it. It is also an access like any other: the
+/// body of a [`spawn`](crate::Spawn::spawn) gets the slice or the [`Chunks`], and that of a
+/// [`nest`](crate::Spawn::nest) a handle.
+#[must_use = "an access does nothing until it is passed to a spawn"]
+#[derive(Debug)]
+pub struct Pieces<A, T, P> {
+    access: A,
+    pieces: P,
+    _elements: PhantomData<fn(T) -> T>,
+}
+
+/// Of [`Pieces`]: each element is an item.
+#[derive(Clone, Copy, Debug)]
+pub struct Elements;
+
+/// Of [`Pieces`]: each chunk of this size is an item.
+#[derive(Clone, Copy, Debug)]
+pub struct InChunks(usize);
+
+/// The items that a loop over declared data gets in a task with lifetime `'t`.
+///
+/// Users need not name it: closures infer their types from it. Each access that gives a source of
+/// items ([`Items`]) implements it: [`Pieces`], a range of `usize`, a [`zip`](super::zip) of such
+/// accesses, and a tuple that begins with one.
+#[diagnostic::on_unimplemented(
+    message = "a loop cannot run over `{Self}`",
+    label = "has no items",
+    note = "items come from `h.iter()`, `h.iter_mut()`, `h.chunks(n)`, `h.chunks_mut(n)`, a range of `usize`, or an \
+            `each::zip` of these",
+    note = "what all items share follows in a tuple: `(h.iter_mut(), other.read())`"
+)]
+pub trait ItemsOf<'t, Implied = &'t Self>: ArgsOf<'t, Implied> {
+    /// What the body of the loop gets.
+    type Item;
+    #[doc(hidden)]
+    type Items: Items<Item = Self::Item>;
+    #[doc(hidden)]
+    fn items(leaf: Self::Leaf) -> Self::Items;
+}
+
+#[diagnostic::do_not_recommend]
+impl<'t, L> ItemsOf<'t> for L
+where
+    L: ArgsOf<'t>,
+    L::Leaf: Items,
+{
+    type Item = <L::Leaf as Items>::Item;
+    type Items = L::Leaf;
+    fn items(leaf: L::Leaf) -> L::Leaf {
+        leaf
+    }
+}
+
+macro_rules! pieces {
+    ($($mode:ty, $right:ty, $pieces:ty, [$($bound:tt)*], $leaf:ty, |$value:ident, $shape:ident| $make:expr;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<'t, V: $($bound)* Deref<Target = [T]>, T, B> ArgsOf<'t> for Pieces<Access<'_, V, $mode, B>, T, $pieces> {
+            type Leaf = $leaf;
+            type Held = Handle<V, In<'t>, $right>;
+        }
+
+        // SAFETY: it visits what its access visits.
+        #[diagnostic::do_not_recommend]
+        unsafe impl<'s, V, T, B> Accesses<'s, B> for Pieces<Access<'_, V, $mode, B>, T, $pieces>
+        where
+            V: $($bound)* Deref<Target = [T]> + 's,
+            T: 's,
+        {
+            type Shape = $pieces;
+            const MODES: Option<Modes> = <Access<'_, V, $mode, B> as Accesses<'s, B>>::MODES;
+            #[inline]
+            fn count(&self) -> usize {
+                1
+            }
+            #[inline(always)]
+            fn visit(&self, visitor: &mut impl Visitor) -> $pieces {
+                self.access.visit(visitor);
+                self.pieces
+            }
+            #[inline(always)]
+            unsafe fn leaf<'t>($shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Leaf
+            where
+                Self: 't,
+            {
+                // SAFETY: passed on.
+                let $value = unsafe { <Access<'_, V, $mode, B> as Accesses<'s, B>>::leaf(&(), args) };
+                $make
+            }
+            unsafe fn held<'t>(_: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Held
+            where
+                Self: 't,
+            {
+                // SAFETY: passed on.
+                unsafe { <Access<'_, V, $mode, B> as Accesses<'s, B>>::held(&(), args) }
+            }
+        }
+    )*};
+}
+
+pieces! {
+    Read, ReadOnly, Elements, [], &'t [T], |value, _shape| value;
+    Read, ReadOnly, InChunks, [], Chunks<'t, T>, |value, shape| Chunks::new(value, shape.0);
+    Inout, Full, Elements, [DerefMut +], &'t mut [T], |value, _shape| value;
+    Inout, Full, InChunks, [DerefMut +], ChunksMut<'t, T>, |value, shape| ChunksMut::new(value, shape.0);
+}
+
+#[diagnostic::do_not_recommend]
+impl<'t> ArgsOf<'t> for Range<usize> {
+    type Leaf = Range<usize>;
+    type Held = Range<usize>;
+}
+
+// SAFETY: it visits nothing.
+#[diagnostic::do_not_recommend]
+unsafe impl<'s, B> Accesses<'s, B> for Range<usize> {
+    type Shape = Range<usize>;
+    const MODES: Option<Modes> = Some(Modes::NONE);
+    #[inline]
+    fn count(&self) -> usize {
+        0
+    }
+    #[inline(always)]
+    fn visit(&self, _: &mut impl Visitor) -> Range<usize> {
+        self.clone()
+    }
+    #[inline(always)]
+    unsafe fn leaf<'t>(shape: &Range<usize>, _: &mut Args<'t>) -> Range<usize>
+    where
+        Self: 't,
+    {
+        shape.clone()
+    }
+    unsafe fn held<'t>(shape: &Range<usize>, _: &mut Args<'t>) -> Range<usize>
+    where
+        Self: 't,
+    {
+        shape.clone()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'t, X: for<'x> ArgsOf<'x>, Y: for<'x> ArgsOf<'x>> ArgsOf<'t> for Zip<X, Y> {
+    type Leaf = Zip<<X as ArgsOf<'t>>::Leaf, <Y as ArgsOf<'t>>::Leaf>;
+    type Held = (<X as ArgsOf<'t>>::Held, <Y as ArgsOf<'t>>::Held);
+}
+
+// SAFETY: the parts are visited in order, each as its own type.
+#[diagnostic::do_not_recommend]
+unsafe impl<'s, B, X: Accesses<'s, B>, Y: Accesses<'s, B>> Accesses<'s, B> for Zip<X, Y> {
+    type Shape = (X::Shape, Y::Shape);
+    const MODES: Option<Modes> = Modes::then(X::MODES, Y::MODES);
+    #[inline]
+    fn count(&self) -> usize {
+        self.a.count() + self.b.count()
+    }
+    #[inline(always)]
+    fn visit(&self, visitor: &mut impl Visitor) -> Self::Shape {
+        (self.a.visit(visitor), self.b.visit(visitor))
+    }
+    #[inline(always)]
+    unsafe fn leaf<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Leaf
+    where
+        Self: 't,
+    {
+        // SAFETY: as the caller promises.
+        let a = unsafe { X::leaf(&shape.0, args) };
+        // SAFETY: as the caller promises.
+        let b = unsafe { Y::leaf(&shape.1, args) };
+        Zip { a, b }
+    }
+    unsafe fn held<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Held
+    where
+        Self: 't,
+    {
+        // SAFETY: as the caller promises.
+        let a = unsafe { X::held(&shape.0, args) };
+        // SAFETY: as the caller promises.
+        let b = unsafe { Y::held(&shape.1, args) };
+        (a, b)
+    }
+}
+
+impl<V, B, R> Handle<V, B, R> {
+    /// Declares that a loop reads the elements of the datum. Each is an item, `&T`. The loop is one
+    /// task; see [`Spawn::for_each`](crate::Spawn::for_each).
+    ///
+    /// The datum is a `Vec<T>`, a `Box<[T]>`, a `&mut [T]`, or anything else that dereferences to a
+    /// slice. This holds for the other three methods, too.
+    pub fn iter<T>(&self) -> Pieces<Access<'_, V, Read, B>, T, Elements>
+    where
+        V: Deref<Target = [T]> + Send + Sync,
+        R: CanRead,
+    {
+        Pieces { access: self.read(), pieces: Elements, _elements: PhantomData }
+    }
+
+    /// Declares that a loop changes the elements of the datum. Each is an item, `&mut T`.
+    pub fn iter_mut<T>(&self) -> Pieces<Access<'_, V, Inout, B>, T, Elements>
+    where
+        V: DerefMut<Target = [T]> + Send,
+        R: CanRead + CanWrite,
+    {
+        Pieces { access: self.inout(), pieces: Elements, _elements: PhantomData }
+    }
+
+    /// Declares that a loop reads the datum in chunks of `size` elements. Each is an item, `&[T]`;
+    /// the last one may be shorter.
+    ///
+    /// # Panics
+    ///
+    /// If `size` is 0.
+    #[track_caller]
+    pub fn chunks<T>(&self, size: usize) -> Pieces<Access<'_, V, Read, B>, T, InChunks>
+    where
+        V: Deref<Target = [T]> + Send + Sync,
+        R: CanRead,
+    {
+        Pieces { access: self.read(), pieces: InChunks(checked(size)), _elements: PhantomData }
+    }
+
+    /// Declares that a loop changes the datum in chunks of `size` elements. Each is an item,
+    /// `&mut [T]`; the last one may be shorter.
+    ///
+    /// # Panics
+    ///
+    /// If `size` is 0.
+    #[track_caller]
+    pub fn chunks_mut<T>(&self, size: usize) -> Pieces<Access<'_, V, Inout, B>, T, InChunks>
+    where
+        V: DerefMut<Target = [T]> + Send,
+        R: CanRead + CanWrite,
+    {
+        Pieces { access: self.inout(), pieces: InChunks(checked(size)), _elements: PhantomData }
+    }
+}

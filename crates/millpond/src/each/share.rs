@@ -1,0 +1,101 @@
+//! A rest of a loop that several threads run: each claims pieces until nothing is left.
+
+use std::mem;
+use std::ops::Range;
+
+use super::items::Source;
+use super::rest::{End, Rest};
+use super::{BATCH_NS, Each, MIN_SHARED_NS, MIN_WOKEN_NS, Plan, items_in};
+use crate::worker::fork::Joiner;
+use crate::worker::forks::Others;
+
+/// How long a piece takes, as far as it can be foreseen. A claim takes about 0.1 µs. The threads
+/// end at most a piece apart.
+const PIECE_NS: f64 = 20_000.0;
+/// Towards the end, pieces get smaller, but not smaller than this.
+const MIN_PIECE_NS: f64 = 1_000.0;
+/// A thread shares what is left of its own piece only if that has taken much longer than expected.
+const PATIENCE_NS: f64 = 2.0 * PIECE_NS;
+
+struct Shared<'a, S, F> {
+    each: &'a Each<S, F>,
+    rest: Rest,
+    workers: usize,
+}
+
+/// Runs a range together with helpers. The caller has claimed the range. Returns the time of an
+/// item, and whether a helper came.
+pub(super) fn run<S: Source, F: Fn(S::Item) + Sync>(
+    each: &Each<S, F>,
+    joiner: &Joiner,
+    range: Range<usize>,
+    ns_per_item: f64,
+    at_once: bool,
+) -> (f64, bool) {
+    let workers = joiner.forks().workers();
+    let shared = Shared { each, rest: Rest::new(range), workers };
+    let ns_per_item = shared.split(joiner, End::Front, workers - 1, ns_per_item, at_once);
+    (ns_per_item, shared.rest.was_helped())
+}
+
+/// Leaves nothing for the other threads if a body panics.
+struct CloseOnPanic<'a>(&'a Rest);
+
+impl Drop for CloseOnPanic<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+impl<S: Source, F: Fn(S::Item) + Sync> Shared<'_, S, F> {
+    /// Forks a helper, and works meanwhile. It may fork up to `helpers` more.
+    #[inline(never)]
+    fn split(&self, joiner: &Joiner, end: End, helpers: usize, ns_per_item: f64, at_once: bool) -> f64 {
+        let here = |joiner: &Joiner| {
+            if at_once {
+                joiner.forks().offer_all();
+            }
+            self.work(joiner, end, helpers, ns_per_item)
+        };
+        let helper = |joiner: &Joiner| self.work(joiner, End::Back, self.workers - 1, ns_per_item);
+        joiner.join_at(here, helper, self.each.place).0
+    }
+
+    /// Runs pieces until nothing is left. Returns the time of an item, measured by its last piece.
+    fn work(&self, joiner: &Joiner, end: End, helpers: usize, mut ns_per_item: f64) -> f64 {
+        loop {
+            let left = self.rest.left();
+            if left == 0 {
+                return ns_per_item;
+            }
+            if helpers > 0 && self.wants_helper(joiner, left as f64 * ns_per_item) {
+                return self.split(joiner, end, helpers - 1, ns_per_item, false);
+            }
+            // A helper that was forked when all were busy is for the next worker that is not.
+            joiner.forks().answer();
+            let Some(piece) = self.rest.claim(end, self.size(left, ns_per_item)) else { return ns_per_item };
+            let length = piece.len();
+            let first = items_in(BATCH_NS, ns_per_item);
+            let plan = Plan { first, ns_per_item: 0.0, patience_ns: PATIENCE_NS, is_whole: false };
+            let guard = CloseOnPanic(&self.rest);
+            if let Some(ran) = self.each.run(joiner, piece, plan) {
+                ns_per_item = ran.ns / length as f64;
+            }
+            mem::forget(guard);
+        }
+    }
+
+    fn wants_helper(&self, joiner: &Joiner, left_ns: f64) -> bool {
+        match joiner.forks().others() {
+            None | Some(Others::Busy) => false,
+            Some(Others::Looking) => left_ns >= MIN_SHARED_NS,
+            Some(Others::Asleep) => left_ns >= 2.0 * MIN_WOKEN_NS,
+        }
+    }
+
+    /// How many items a thread claims: a part of what is left, so that all threads end together.
+    fn size(&self, left: usize, ns_per_item: f64) -> usize {
+        let fair = left / (2 * self.workers);
+        fair.min(items_in(PIECE_NS, ns_per_item)).max(items_in(MIN_PIECE_NS, ns_per_item))
+    }
+}

@@ -1,0 +1,128 @@
+//! What a worker remembers of the loops that it has run (`each`). Only the worker's thread uses it.
+
+use std::cell::Cell;
+
+use crate::clock::{ns_per_tick, ticks};
+
+/// How many kinds of loops it remembers. A kind is a loop's code.
+const PLACES: usize = 16;
+
+/// How many runs of a tiny loop are not measured, after one that was.
+const SKIPPED: u8 = 7;
+
+/// Of the remembered time of an item, each shorter measurement leaves this part. The memory is a
+/// maximum that decays, since a loop that is sometimes long must not count as tiny.
+const DECAY: f64 = 7.0 / 8.0;
+
+#[derive(Debug, Default)]
+pub(crate) struct Loops {
+    /// For how long loops have run alone while other workers slept, in nanoseconds.
+    alone_ns: Cell<f64>,
+    /// When the last of them ended, in ticks.
+    alone_until: Cell<u64>,
+    known: [Cell<Known>; PLACES],
+}
+
+/// What is known of one kind of loop.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Known {
+    /// 0 if nothing is known.
+    kind: usize,
+    /// The time of an item; 0 if nothing is known.
+    pub(crate) ns_per_item: f64,
+    /// Whether another worker took part in the last run.
+    pub(crate) was_helped: bool,
+    skips: u8,
+}
+
+impl Known {
+    pub(crate) fn is_known(&self) -> bool {
+        self.kind != 0
+    }
+}
+
+impl Loops {
+    fn place(&self, kind: usize) -> &Cell<Known> {
+        let hash = (kind >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as usize) >> (usize::BITS - 8);
+        &self.known[hash % PLACES]
+    }
+
+    /// What is known of a kind.
+    #[inline]
+    pub(crate) fn known(&self, kind: usize) -> Known {
+        let known = self.place(kind).get();
+        if known.kind == kind { known } else { Known::default() }
+    }
+
+    /// Whether a tiny loop may run without being measured. The kind is known.
+    #[inline]
+    pub(crate) fn skip(&self, kind: usize) -> bool {
+        let place = self.place(kind);
+        let known = place.get();
+        place.set(Known { skips: known.skips.saturating_sub(1), ..known });
+        known.skips > 0
+    }
+
+    /// Notes a measured run.
+    pub(crate) fn note(&self, kind: usize, ns_per_item: f64, was_helped: bool) {
+        let before = self.known(kind).ns_per_item;
+        // At least a little: 0 would mean that nothing is known.
+        let ns_per_item = ns_per_item.max(before * DECAY).max(0.01);
+        self.place(kind).set(Known { kind, ns_per_item, was_helped, skips: SKIPPED });
+    }
+
+    /// For how long loops had run alone when this one began, without the time between them.
+    pub(crate) fn alone_ns(&self, start: u64) -> f64 {
+        let pause = start.saturating_sub(self.alone_until.get()) as f64 * ns_per_tick();
+        (self.alone_ns.get() - pause).max(0.0)
+    }
+
+    /// Notes a loop that ran alone for this long, and has just ended.
+    pub(crate) fn note_alone(&self, ns: f64) {
+        let now = ticks();
+        let start = now.wrapping_sub((ns / ns_per_tick()) as u64);
+        self.alone_ns.set(self.alone_ns(start) + ns);
+        self.alone_until.set(now);
+    }
+
+    pub(crate) fn forget_alone(&self) {
+        self.alone_ns.set(0.0);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tiny_loop_is_measured_now_and_then() {
+        let loops = Loops::default();
+        assert!(!loops.known(64).is_known());
+        loops.note(64, 2.0, false);
+        assert!((0..SKIPPED).all(|_| loops.skip(64)) && !loops.skip(64));
+        loops.note(64, 1.0, true);
+        assert!(loops.skip(64) && loops.known(64).was_helped);
+    }
+
+    #[test]
+    fn a_loop_that_was_long_is_not_forgotten_at_once() {
+        let loops = Loops::default();
+        loops.note(64, 1000.0, false);
+        loops.note(64, 1.0, false);
+        assert!(loops.known(64).ns_per_item > 800.0);
+        (0..60).for_each(|_| loops.note(64, 1.0, false));
+        assert!(loops.known(64).ns_per_item < 2.0);
+    }
+
+    #[test]
+    fn time_between_loops_counts_against_them() {
+        let loops = Loops::default();
+        loops.note_alone(1e6);
+        let soon = loops.alone_ns(ticks());
+        assert!(soon > 0.0 && soon <= 1e6, "{soon}");
+        let late = ticks() + (2e6 / ns_per_tick()) as u64;
+        assert!(loops.alone_ns(late) == 0.0);
+        loops.forget_alone();
+        assert!(loops.alone_ns(ticks()) == 0.0);
+    }
+}
