@@ -30,7 +30,9 @@ pub use version::Version;
 /// [`inout`](Handle::inout), …), and their bodies get the value. A handle can be made before the
 /// runtime and kept in any structure. Several scopes can use it, one after the other. While
 /// accesses are outstanding, the handle belongs to one scope, and other scopes get [`Kind::Busy`].
-/// That page says when an open scope gives up an idle handle.
+/// That page says when an open scope gives up an idle handle. Between scopes, [`get`](Handle::get)
+/// lends the value, [`get_mut`](Handle::get_mut) borrows it, and [`into_inner`](Handle::into_inner)
+/// takes it.
 ///
 /// `B` says which scopes may spawn on the handle. [`Root`] means the scopes that
 /// [`Runtime::scope`](crate::Runtime::scope) opens. A handle of a nested task serves only that

@@ -316,7 +316,8 @@ pub trait Spawn<'s>: Sized {
     /// If such a `write` would wait, this call waits like [`wait_on`](Spawn::wait_on). There are
     /// two such cases: the handle is [in place](Handle::in_place), or a new version has [no
     /// room](crate::Builder::rename_bytes). If the handle belongs to another scope, the value is
-    /// dropped, and this scope fails as [`Kind::Busy`](crate::Kind::Busy).
+    /// dropped, and this scope fails as [`Kind::Busy`](crate::Kind::Busy). The same holds while its
+    /// value is [lent](Handle::get): [`Kind::Lent`](crate::Kind::Lent).
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -395,6 +396,7 @@ pub trait Spawn<'s>: Sized {
     ///   [`Kind::NeverWritten`](crate::Kind::NeverWritten) if there is no value, as for a task that
     ///   reads it. A cancelled task poisons its data, too.
     /// - [`Kind::Busy`](crate::Kind::Busy) if the handle belongs to another scope.
+    /// - [`Kind::Lent`](crate::Kind::Lent) if a loan of its value was forgotten.
     /// - [`Kind::NoStack`](crate::Kind::NoStack) if the body cannot wait.
     #[track_caller]
     fn wait_on<'h, T: Send + 's, R: CanRead>(

@@ -51,10 +51,16 @@ fn external_tasks_have_them() {
         let error = rt.scope(|s| drop(s.external().task(format!("wait {}", 1)).pending(|| ()).hold()));
         assert_eq!(error.unwrap_err().to_string(), "task `wait 1` waited for a precondition that was dropped");
         let error = rt.scope(|s| {
-            let panics = async { resume_unwind(Box::new("expected")) };
-            s.scope_handle().task(format!("poll {}", 2)).run_future(panics);
+            s.external().task(format!("poll {}", 2)).run_future(async { resume_unwind(Box::new("expected")) });
         });
         assert_eq!(error.unwrap_err().task().name(), Some("poll 2"));
+        let error = rt.scope(|s| {
+            let scope = s.scope_handle();
+            s.spawn((), move |()| {
+                scope.task(format!("later {}", 3)).run_future(async { resume_unwind(Box::new("expected")) });
+            });
+        });
+        assert_eq!(error.unwrap_err().task().name(), Some("later 3"));
     });
 }
 
