@@ -55,10 +55,8 @@ fn external_tasks_have_them() {
         });
         assert_eq!(error.unwrap_err().task().name(), Some("poll 2"));
         let error = rt.scope(|s| {
-            let scope = s.scope_handle();
-            s.spawn((), move |()| {
-                scope.task(format!("later {}", 3)).run_future(async { resume_unwind(Box::new("expected")) });
-            });
+            let later = s.scope_handle().task(format!("later {}", 3)).pending(|| ());
+            drop(later.unwrap().hold());
         });
         assert_eq!(error.unwrap_err().task().name(), Some("later 3"));
     });
