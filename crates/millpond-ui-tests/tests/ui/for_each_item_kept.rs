@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rt = Runtime::new()?;
     let (numbers, kept) = (Handle::new(vec![1; 100]), Mutex::new(None));
     rt.scope(|s| {
-        s.for_each(numbers.iter_mut(), |n| *kept.lock().unwrap() = Some(n));
+        s.for_each(numbers.inout(), |n| *kept.lock().unwrap() = Some(n));
     })?;
     Ok(())
 }

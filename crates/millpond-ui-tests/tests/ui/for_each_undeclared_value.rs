@@ -6,7 +6,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rt = Runtime::new()?;
     let (a, mut b) = (Handle::new(vec![1; 100]), Handle::new(2));
     rt.scope(|s| {
-        s.for_each(a.iter_mut(), |a| *a += *b.get_mut().unwrap());
+        s.for_each(a.inout(), |a| *a += *b.get_mut().unwrap());
         s.spawn(b.inout(), |b| *b += 1);
     })?;
     Ok(())

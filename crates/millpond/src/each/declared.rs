@@ -10,40 +10,25 @@ use crate::handle::access::{
 };
 use crate::task::Modes;
 
-/// The access to a datum whose elements or chunks are the items of a loop. Made by
-/// [`Handle::iter`], [`Handle::iter_mut`], [`Handle::chunks`] and [`Handle::chunks_mut`].
+/// The access to a datum whose chunks are the items of a loop. Made by [`Handle::chunks`] and
+/// [`Handle::chunks_mut`].
 ///
 /// [`Spawn::for_each`](crate::Spawn::for_each) takes it. It is also an access like any other: the
-/// body of a [`spawn`](crate::Spawn::spawn) gets the slice or the [`Chunks`], and that of a
+/// body of a [`spawn`](crate::Spawn::spawn) gets the [`Chunks`] or [`ChunksMut`], and that of a
 /// [`nest`](crate::Spawn::nest) a handle.
 #[must_use = "an access does nothing until it is passed to a spawn"]
 #[derive(Debug)]
-pub struct Pieces<A, T, P> {
+pub struct InChunks<A, T> {
     access: A,
-    pieces: P,
+    size: usize,
     _elements: PhantomData<fn(T) -> T>,
 }
 
-/// Of [`Pieces`]: each element is an item.
-#[derive(Clone, Copy, Debug)]
-pub struct Elements;
-
-/// Of [`Pieces`]: each chunk of this size is an item.
-#[derive(Clone, Copy, Debug)]
-pub struct InChunks(usize);
-
 /// The items that a loop over declared data gets in a task with lifetime `'t`.
 ///
-/// Users need not name it: closures infer their types from it. Each access that gives a source of
-/// items ([`Items`]) implements it: [`Pieces`], a range of `usize`, a [`zip`](super::zip) of such
-/// accesses, and a tuple that begins with one.
-#[diagnostic::on_unimplemented(
-    message = "a loop cannot run over `{Self}`",
-    label = "has no items",
-    note = "items come from `h.iter()`, `h.iter_mut()`, `h.chunks(n)`, `h.chunks_mut(n)`, a range of `usize`, or an \
-            `each::zip` of these",
-    note = "what all items share follows in a tuple: `(h.iter_mut(), other.read())`"
-)]
+/// Users need not name it: closures infer their types from it. Each access implements it whose
+/// argument is a source of items ([`Items`]): the access to a slice or a `Vec`, [`InChunks`], a
+/// range of `usize`, a [`zip`](super::zip) of such accesses, and a tuple that begins with one.
 pub trait ItemsOf<'t, Implied = &'t Self>: ArgsOf<'t, Implied> {
     /// What the body of the loop gets.
     type Item;
@@ -53,7 +38,6 @@ pub trait ItemsOf<'t, Implied = &'t Self>: ArgsOf<'t, Implied> {
     fn items(leaf: Self::Leaf) -> Self::Items;
 }
 
-#[diagnostic::do_not_recommend]
 impl<'t, L> ItemsOf<'t> for L
 where
     L: ArgsOf<'t>,
@@ -66,42 +50,42 @@ where
     }
 }
 
-macro_rules! pieces {
-    ($($mode:ty, $right:ty, $pieces:ty, [$($bound:tt)*], $leaf:ty, |$value:ident, $shape:ident| $make:expr;)*) => {$(
+macro_rules! in_chunks {
+    ($($mode:ty, $right:ty, $deref:ident, $chunks:ident;)*) => {$(
         #[diagnostic::do_not_recommend]
-        impl<'t, V: $($bound)* Deref<Target = [T]>, T, B> ArgsOf<'t> for Pieces<Access<'_, V, $mode, B>, T, $pieces> {
-            type Leaf = $leaf;
+        impl<'t, V: $deref<Target = [T]>, T, B> ArgsOf<'t> for InChunks<Access<'_, V, $mode, B>, T> {
+            type Leaf = $chunks<'t, T>;
             type Held = Handle<V, In<'t>, $right>;
         }
 
         // SAFETY: it visits what its access visits.
         #[diagnostic::do_not_recommend]
-        unsafe impl<'s, V, T, B> Accesses<'s, B> for Pieces<Access<'_, V, $mode, B>, T, $pieces>
+        unsafe impl<'s, V, T, B> Accesses<'s, B> for InChunks<Access<'_, V, $mode, B>, T>
         where
-            V: $($bound)* Deref<Target = [T]> + 's,
+            V: $deref<Target = [T]> + 's,
             T: 's,
         {
-            type Shape = $pieces;
+            /// The size of a chunk.
+            type Shape = usize;
             const MODES: Option<Modes> = <Access<'_, V, $mode, B> as Accesses<'s, B>>::MODES;
             #[inline]
             fn count(&self) -> usize {
                 1
             }
             #[inline(always)]
-            fn visit(&self, visitor: &mut impl Visitor) -> $pieces {
+            fn visit(&self, visitor: &mut impl Visitor) -> usize {
                 self.access.visit(visitor);
-                self.pieces
+                self.size
             }
             #[inline(always)]
-            unsafe fn leaf<'t>($shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Leaf
+            unsafe fn leaf<'t>(size: &usize, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Leaf
             where
                 Self: 't,
             {
                 // SAFETY: passed on.
-                let $value = unsafe { <Access<'_, V, $mode, B> as Accesses<'s, B>>::leaf(&(), args) };
-                $make
+                $chunks::new(unsafe { <Access<'_, V, $mode, B> as Accesses<'s, B>>::leaf(&(), args) }, *size)
             }
-            unsafe fn held<'t>(_: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Held
+            unsafe fn held<'t>(_: &usize, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Held
             where
                 Self: 't,
             {
@@ -112,11 +96,9 @@ macro_rules! pieces {
     )*};
 }
 
-pieces! {
-    Read, ReadOnly, Elements, [], &'t [T], |value, _shape| value;
-    Read, ReadOnly, InChunks, [], Chunks<'t, T>, |value, shape| Chunks::new(value, shape.0);
-    Inout, Full, Elements, [DerefMut +], &'t mut [T], |value, _shape| value;
-    Inout, Full, InChunks, [DerefMut +], ChunksMut<'t, T>, |value, shape| ChunksMut::new(value, shape.0);
+in_chunks! {
+    Read, ReadOnly, Deref, Chunks;
+    Inout, Full, DerefMut, ChunksMut;
 }
 
 #[diagnostic::do_not_recommend]
@@ -196,55 +178,37 @@ unsafe impl<'s, B, X: Accesses<'s, B>, Y: Accesses<'s, B>> Accesses<'s, B> for Z
 }
 
 impl<V, B, R> Handle<V, B, R> {
-    /// Declares that a loop reads the elements of the datum. Each is an item, `&T`. The loop is one
-    /// task; see [`Spawn::for_each`](crate::Spawn::for_each).
+    /// Declares that a loop reads the datum in chunks of `size` elements. Each is an item, `&[T]`;
+    /// the last one may be shorter. The loop is one task: see
+    /// [`Spawn::for_each`](crate::Spawn::for_each).
     ///
     /// The datum is a `Vec<T>`, a `Box<[T]>`, a `&mut [T]`, or anything else that dereferences to a
-    /// slice. This holds for the other three methods, too.
-    pub fn iter<T>(&self) -> Pieces<Access<'_, V, Read, B>, T, Elements>
-    where
-        V: Deref<Target = [T]> + Send + Sync,
-        R: CanRead,
-    {
-        Pieces { access: self.read(), pieces: Elements, _elements: PhantomData }
-    }
-
-    /// Declares that a loop changes the elements of the datum. Each is an item, `&mut T`.
-    pub fn iter_mut<T>(&self) -> Pieces<Access<'_, V, Inout, B>, T, Elements>
-    where
-        V: DerefMut<Target = [T]> + Send,
-        R: CanRead + CanWrite,
-    {
-        Pieces { access: self.inout(), pieces: Elements, _elements: PhantomData }
-    }
-
-    /// Declares that a loop reads the datum in chunks of `size` elements. Each is an item, `&[T]`;
-    /// the last one may be shorter.
+    /// slice.
     ///
     /// # Panics
     ///
     /// If `size` is 0.
     #[track_caller]
-    pub fn chunks<T>(&self, size: usize) -> Pieces<Access<'_, V, Read, B>, T, InChunks>
+    pub fn chunks<T>(&self, size: usize) -> InChunks<Access<'_, V, Read, B>, T>
     where
         V: Deref<Target = [T]> + Send + Sync,
         R: CanRead,
     {
-        Pieces { access: self.read(), pieces: InChunks(checked(size)), _elements: PhantomData }
+        InChunks { access: self.read(), size: checked(size), _elements: PhantomData }
     }
 
     /// Declares that a loop changes the datum in chunks of `size` elements. Each is an item,
-    /// `&mut [T]`; the last one may be shorter.
+    /// `&mut [T]`; the last one may be shorter. The rest is as for [`chunks`](Handle::chunks).
     ///
     /// # Panics
     ///
     /// If `size` is 0.
     #[track_caller]
-    pub fn chunks_mut<T>(&self, size: usize) -> Pieces<Access<'_, V, Inout, B>, T, InChunks>
+    pub fn chunks_mut<T>(&self, size: usize) -> InChunks<Access<'_, V, Inout, B>, T>
     where
         V: DerefMut<Target = [T]> + Send,
         R: CanRead + CanWrite,
     {
-        Pieces { access: self.inout(), pieces: InChunks(checked(size)), _elements: PhantomData }
+        InChunks { access: self.inout(), size: checked(size), _elements: PhantomData }
     }
 }

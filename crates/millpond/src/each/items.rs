@@ -11,8 +11,8 @@ use std::slice;
 /// | source | an item |
 /// |---|---|
 /// | `a..b`, of `usize` | `usize` |
-/// | `&[T]`, `&Vec<T>`, `&[T; N]` | `&T` |
-/// | `&mut [T]`, `&mut Vec<T>`, `&mut [T; N]` | `&mut T` |
+/// | `&[T]`, and references to `Vec<T>`, `Box<[T]>`, `[T; N]`, `&mut [T]` | `&T` |
+/// | `&mut [T]`, and exclusive references to the same types | `&mut T` |
 /// | [`chunks(slice, n)`](super::chunks) | `&[T]` |
 /// | [`chunks_mut(slice, n)`](super::chunks_mut) | `&mut [T]` |
 /// | [`zip(a, b)`](super::zip) | an item of each |
@@ -151,8 +151,8 @@ unsafe impl<'a, T: Send> Source for SliceMut<'a, T> {
 }
 
 macro_rules! as_slices {
-    ($(($($generic:tt)*) $type:ty;)*) => {$(
-        impl<'a, T: Sync, $($generic)*> Items for &'a $type {
+    ($([$($lifetime:tt)*] [$($length:tt)*] $type:ty;)*) => {$(
+        impl<'a, $($lifetime)* T: Sync, $($length)*> Items for &'a $type {
             type Item = &'a T;
             type Source = &'a [T];
             fn into_source(self) -> Self::Source {
@@ -160,7 +160,7 @@ macro_rules! as_slices {
             }
         }
 
-        impl<'a, T: Send, $($generic)*> Items for &'a mut $type {
+        impl<'a, $($lifetime)* T: Send, $($length)*> Items for &'a mut $type {
             type Item = &'a mut T;
             type Source = SliceMut<'a, T>;
             fn into_source(self) -> Self::Source {
@@ -171,8 +171,10 @@ macro_rules! as_slices {
 }
 
 as_slices! {
-    () Vec<T>;
-    (const N: usize) [T; N];
+    [] [] Vec<T>;
+    [] [] Box<[T]>;
+    [] [const N: usize] [T; N];
+    ['b,] [] &'b mut [T];
 }
 
 /// Consecutive chunks of a slice. Made by [`chunks`](super::chunks).
@@ -321,7 +323,6 @@ pub struct With<S, A> {
 
 macro_rules! with_shared {
     ($($a:ident $i:tt)*) => {
-        #[diagnostic::do_not_recommend]
         impl<I: Items, $($a: Shared),*> Items for (I, $($a,)*) {
             type Item = (I::Item, $($a,)*);
             type Source = With<I::Source, ($($a,)*)>;

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::items::Source;
 use super::rest::{End, Rest};
-use super::{BATCH_NS, Each, MIN_SHARED_NS, MIN_WOKEN_NS, Plan, items_in};
+use super::{BATCH_NS, Each, MIN_SHARED_NS, MIN_WOKEN_NS, Plan, Stopwatch, items_in};
 use crate::worker::fork::Joiner;
 use crate::worker::forks::Others;
 
@@ -63,6 +63,7 @@ impl<S: Source, F: Fn(S::Item) + Sync> Shared<'_, S, F> {
 
     /// Runs pieces until nothing is left. Returns the time of an item, measured by its last piece.
     fn work(&self, joiner: &Joiner, end: End, helpers: usize, mut ns_per_item: f64) -> f64 {
+        let mut watch = Stopwatch::start();
         loop {
             let left = self.rest.left();
             if left == 0 {
@@ -78,8 +79,9 @@ impl<S: Source, F: Fn(S::Item) + Sync> Shared<'_, S, F> {
             let first = items_in(BATCH_NS, ns_per_item);
             let plan = Plan { first, ns_per_item: 0.0, patience_ns: PATIENCE_NS, is_whole: false };
             let guard = CloseOnPanic(&self.rest);
-            if let Some(ran) = self.each.run(joiner, piece, plan) {
-                ns_per_item = ran.ns / length as f64;
+            match self.each.run(joiner, piece, plan, &mut watch) {
+                Some(ran) => ns_per_item = ran.ns / length as f64,
+                None => _ = watch.lap(),
             }
             mem::forget(guard);
         }

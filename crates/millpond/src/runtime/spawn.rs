@@ -226,8 +226,9 @@ pub trait Spawn<'s>: Sized {
     /// Spawns a parallel loop over declared data: a leaf that runs `body` for each item. Idle
     /// workers join it while it runs ([`for_each`](crate::for_each)).
     ///
-    /// The items are the elements or the chunks of a datum, which the loop
-    /// [reads](Handle::chunks) or [changes](Handle::chunks_mut). They can also be a range of
+    /// The items are the elements of a slice: a loop over `h.inout()` gets each `&mut T` of a
+    /// `Vec<T>`, and one over `h.read()` each `&T`. They can also be chunks
+    /// ([`h.chunks(n)`](Handle::chunks), [`h.chunks_mut(n)`](Handle::chunks_mut)), a range of
     /// `usize`, or a [`zip`](crate::each::zip) of these. Data that all items read follow in a
     /// tuple:
     ///
@@ -237,8 +238,8 @@ pub trait Spawn<'s>: Sized {
     /// let (matrix, x) = (Handle::new(vec![1.0; 300 * 200]), Handle::new(vec![2.0; 200]));
     /// let (y, norm) = (Handle::new(vec![0.0; 300]), Handle::unset());
     /// rt.scope(|s| {
-    ///     s.for_each(x.iter_mut(), |x| *x += 1.0);
-    ///     s.for_each((each::zip(y.iter_mut(), matrix.chunks(200)), x.read()), |((y, row), x)| {
+    ///     s.for_each(x.inout(), |x| *x += 1.0);
+    ///     s.for_each((each::zip(y.inout(), matrix.chunks(200)), x.read()), |((y, row), x)| {
     ///         *y = row.iter().zip(x).map(|(a, x)| a * x).sum();
     ///     });
     ///     s.spawn((y.read(), norm.write()), |(y, norm)| norm.set(y.iter().map(|y| y.abs()).fold(0.0, f64::max)));

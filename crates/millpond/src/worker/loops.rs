@@ -8,7 +8,7 @@ use crate::clock::{ns_per_tick, ticks};
 const PLACES: usize = 16;
 
 /// How many runs of a tiny loop are not measured, after one that was.
-const SKIPPED: u8 = 7;
+const SKIPPED: u8 = 15;
 
 /// Of the remembered time of an item, each shorter measurement leaves this part. The memory is a
 /// maximum that decays, since a loop that is sometimes long must not count as tiny.

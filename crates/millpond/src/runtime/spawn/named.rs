@@ -131,7 +131,7 @@ impl<'a, S> Task<'a, S> {
     /// # use millpond::{Handle, Runtime, Spawn};
     /// # let (rt, numbers) = (Runtime::new()?, Handle::new(vec![1, 2, 3]));
     /// rt.scope(|s| {
-    ///     s.task("double").for_each(numbers.iter_mut(), |n| *n *= 2);
+    ///     s.task("double").for_each(numbers.inout(), |n| *n *= 2);
     /// })?;
     /// assert_eq!(numbers.into_inner()?, [2, 4, 6]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

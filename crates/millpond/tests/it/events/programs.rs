@@ -292,11 +292,11 @@ fn loops(rt: &Runtime) {
     let long = |n: &mut u64| (0..500).for_each(|step| *n = std::hint::black_box(*n ^ step));
     let failed = rt.scope(|s| {
         for_each(&mut [1; 200], long);
-        s.for_each(numbers.iter_mut(), long);
+        s.for_each(numbers.inout(), long);
         s.spawn(numbers.inout(), |numbers| {
             for_each(numbers, |n| for_each(0..4, |k| fail_if(*n == u64::MAX && k == 3)))
         });
-        s.for_each(numbers.iter_mut(), move |n| {
+        s.for_each(numbers.inout(), move |n| {
             long(n);
             fail_if(*n < u64::MAX);
         });

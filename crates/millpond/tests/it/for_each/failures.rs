@@ -82,15 +82,15 @@ fn a_loop_that_panics_fails_its_task() {
             for _ in 0..sized(20, 200) {
                 let (bad, good) = (Handle::new(vec![0; 500]), Handle::new(vec![0; 500]));
                 let error = rt.scope(|s| {
-                    s.task("loop").for_each(bad.iter_mut(), |x| {
+                    s.task("loop").for_each(bad.inout(), |x| {
                         work(1_000);
                         if *x == 0 {
                             resume_unwind(Box::new("an item"));
                         }
                     });
-                    s.for_each((good.iter_mut(), bad.read()), |(_, _)| unreachable!());
+                    s.for_each((good.inout(), bad.read()), |(_, _)| unreachable!());
                     s.spawn(bad.write(), |bad| bad.set(vec![1]));
-                    s.for_each(bad.iter_mut(), |x| *x += 1);
+                    s.for_each(bad.inout(), |x| *x += 1);
                 });
                 let error = error.unwrap_err();
                 assert_eq!(
@@ -112,12 +112,12 @@ fn cancelled_scopes() {
             let (rt, numbers, after) = (runtime(workers), Handle::new(vec![0; 1_000]), Handle::new(vec![0; 10]));
             let result = rt.scope(|s| {
                 let token = s.cancel_token();
-                s.for_each(numbers.iter_mut(), move |x| {
+                s.for_each(numbers.inout(), move |x| {
                     token.cancel();
                     work(500);
                     *x += 1;
                 });
-                s.for_each((after.iter_mut(), numbers.read()), |(_, _)| unreachable!());
+                s.for_each((after.inout(), numbers.read()), |(_, _)| unreachable!());
             });
             assert_eq!(result.unwrap_err().kind(), &Kind::Cancelled);
             assert_eq!(numbers.into_inner().unwrap(), vec![1; 1_000]);

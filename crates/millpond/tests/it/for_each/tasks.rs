@@ -37,14 +37,14 @@ impl<B> Data<B> {
             work(200);
             row.iter_mut().for_each(|a| *a += i as u64);
         });
-        s.for_each((each::zip(self.y.iter_mut(), self.matrix.chunks(COLUMNS)), self.x.read()), |((y, row), x)| {
+        s.for_each((each::zip(self.y.inout(), self.matrix.chunks(COLUMNS)), self.x.read()), |((y, row), x)| {
             *y = row.iter().zip(x).map(|(a, x)| a.wrapping_mul(*x)).fold(*y, u64::wrapping_add);
         });
         s.task("hits").for_each((0..COLUMNS, self.x.read(), self.hits.concurrent()), |(i, x, hits)| {
             work(100);
             hits.fetch_add(x[i], Relaxed);
         });
-        s.for_each((self.x.iter_mut(), self.y.read()), |(x, y)| *x = x.wrapping_add(y[7]));
+        s.for_each((self.x.inout(), self.y.read()), |(x, y)| *x = x.wrapping_add(y[7]));
     }
 
     fn sum<'s, S: Spawn<'s, Brand = B>>(&self, s: &S) -> Result<u64, Error> {
@@ -90,13 +90,40 @@ fn with_each_member_of_each_family() {
     }
 }
 
+/// Every access to a slice gives items: the loop does to each element what a leaf does to the whole.
+#[test]
+fn with_each_kind_of_access() {
+    limit(20, "loops by every access", || {
+        for rt in [1, 2, 4].map(runtime) {
+            let (log, cells) = (Handle::new(vec![0; 200]), Handle::new([const { AtomicU64::new(0) }; 200]));
+            let (array, boxed) = (Handle::new([1; 200]), Handle::new(vec![2; 200].into_boxed_slice()));
+            rt.scope(|s| {
+                for _ in 0..10 {
+                    s.for_each(log.commutative(), |n| {
+                        work(50);
+                        *n += 1;
+                    });
+                    s.for_each(cells.concurrent(), |cell| _ = cell.fetch_add(1, Relaxed));
+                }
+                s.for_each(each::zip(array.inout(), boxed.read()), |(a, b)| *a += b);
+                s.for_each((each::zip(boxed.inout(), log.read()), cells.read()), |((b, n), cells)| {
+                    *b += n + cells[3].load(Relaxed);
+                });
+            })
+            .unwrap();
+            assert_eq!(array.into_inner().unwrap(), [3; 200]);
+            assert_eq!(*boxed.into_inner().unwrap(), [22; 200]);
+        }
+    });
+}
+
 #[test]
 fn in_a_session() {
     limit(60, "loops in a session", || {
         let rt = runtime(2);
         for _ in 0..sized(10, 100) {
             let (session, numbers) = (rt.session(), Handle::new(vec![1_u64; 2_000]));
-            session.for_each(numbers.iter_mut(), |n| {
+            session.for_each(numbers.inout(), |n| {
                 work(100);
                 *n += 1;
             });
@@ -115,7 +142,7 @@ fn pieces_in_leaves_and_parents() {
         for rt in [1, 2].map(runtime) {
             let numbers = Handle::new(vec![3, 1, 2, 9, 8]);
             rt.scope(|s| {
-                s.spawn(numbers.iter_mut(), |numbers| numbers.sort());
+                s.spawn(numbers.inout(), |numbers| numbers.sort());
                 s.spawn((numbers.chunks_mut(2), 0..3), |(chunks, three)| {
                     assert_eq!(three.len(), 3);
                     for_each(chunks, |chunk| chunk.reverse());
@@ -123,7 +150,7 @@ fn pieces_in_leaves_and_parents() {
                 s.nest(each::zip(numbers.chunks_mut(2), 5..6), |s, (numbers, five)| {
                     s.spawn(numbers.inout(), move |numbers| numbers.push(five.start));
                 });
-                s.nest(numbers.chunks(4), |s, numbers| drop(s.for_each(numbers.iter(), |n| assert!(*n > 0))));
+                s.nest(numbers.chunks(4), |s, numbers| drop(s.for_each(numbers.read(), |n| assert!(*n > 0))));
             })
             .unwrap();
             assert_eq!(numbers.into_inner().unwrap(), [2, 1, 8, 3, 9, 5]);
@@ -140,7 +167,7 @@ fn a_later_task_waits_for_all_items() {
             for _ in 0..sized(10, 100) {
                 let (numbers, mut copy) = (Handle::new(vec![0; 400]), Handle::unset());
                 rt.scope(|s| {
-                    s.for_each(each::indexed(numbers.iter_mut()), |(i, n)| {
+                    s.for_each(each::indexed(numbers.inout()), |(i, n)| {
                         if i % 50 == 0 {
                             thread::yield_now();
                         }
@@ -148,7 +175,7 @@ fn a_later_task_waits_for_all_items() {
                         *n = i;
                     });
                     s.spawn((numbers.read(), copy.write()), |(numbers, copy)| copy.set(numbers.clone()));
-                    s.for_each(numbers.iter_mut(), |n| *n = 0);
+                    s.for_each(numbers.inout(), |n| *n = 0);
                     assert!(s.wait_on(&mut copy).unwrap().iter().copied().eq(0..400));
                 })
                 .unwrap();
@@ -166,8 +193,8 @@ fn borrowed_data() {
         let (halves, words) = (numbers.chunks_mut(50).map(Handle::new), Handle::new(vec![""; 4]));
         let halves: Vec<_> = halves.collect();
         rt.scope(|s| {
-            halves.iter().for_each(|half| drop(s.for_each(half.iter_mut(), |n| *n += 1)));
-            s.for_each(each::indexed(words.iter_mut()), |(i, word)| *word = text.split(' ').nth(i).unwrap());
+            halves.iter().for_each(|half| drop(s.for_each(half.inout(), |n| *n += 1)));
+            s.for_each(each::indexed(words.inout()), |(i, word)| *word = text.split(' ').nth(i).unwrap());
         })
         .unwrap();
         drop(halves);
