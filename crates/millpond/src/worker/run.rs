@@ -21,8 +21,8 @@ use crate::worker::engine::store::TaskStore;
 use crate::worker::nest_frame::NestFrame;
 use crate::worker::scope_state::ScopeState;
 
-/// How many bytes of stack a body on top of a waiting one needs. If half of the stack is more than
-/// this, it needs that much.
+/// How many bytes of stack must be free for a body on top of a waiting one: this many, or half of
+/// the stack if that is more.
 const MIN_STACK_BYTES: usize = 64 * 1024;
 
 /// What the worker loop may run while the caller of a scope waits.

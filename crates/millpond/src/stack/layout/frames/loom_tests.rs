@@ -1,6 +1,6 @@
 //! Models of a thief that reads a stack while its owner is in the middle of a step (`seen`): the
-//! owner opens a frame and closes it. The owner lock would keep the owner from a second such step.
-//! The models omit it. A closure is only a place here.
+//! owner opens a frame and closes it. The owner lock would prevent a second such step. The models
+//! omit it. A closure is only a place here.
 
 use loom::thread;
 
