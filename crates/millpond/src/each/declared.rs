@@ -32,7 +32,7 @@ pub struct Elements;
 #[derive(Clone, Copy, Debug)]
 pub struct InChunks(usize);
 
-/// The items that a loop over declared data gets in a task with lifetime `'t`.
+/// The items of a loop over declared data in a task with lifetime `'t`.
 ///
 /// Users need not name it: closures infer their types from it. Each access that gives a source of
 /// items ([`Items`]) implements it: [`Pieces`], a range of `usize`, a [`zip`](super::zip) of such
@@ -45,7 +45,7 @@ pub struct InChunks(usize);
     note = "what all items share follows in a tuple: `(h.iter_mut(), other.read())`"
 )]
 pub trait ItemsOf<'t, Implied = &'t Self>: ArgsOf<'t, Implied> {
-    /// What the body of the loop gets.
+    /// The argument of the loop's body.
     type Item;
     #[doc(hidden)]
     type Items: Items<Item = Self::Item>;

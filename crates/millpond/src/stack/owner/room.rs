@@ -20,7 +20,7 @@ use crate::worker::scope_state::ScopeState;
 use crate::worker::wait::Waiter;
 
 /// If no other worker could run them, a scope collects this many bytes of closures before its owner
-/// runs them: the size of the first-level cache, or less.
+/// runs them. They fit into the first-level cache.
 const MAX_BYTES_ALONE: usize = 16 << 10;
 
 /// An owner that waits for room runs this many tasks between two checks.

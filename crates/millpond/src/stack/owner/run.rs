@@ -48,7 +48,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// Ends the closure. If it was marked, some waiter may wait for it.
+    /// The closure has ended. If it was marked, some waiter may wait for it.
     #[inline(always)]
     fn end(&self) {
         if !self.is_untouched {
