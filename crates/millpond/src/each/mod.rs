@@ -255,7 +255,7 @@ impl Stopwatch {
     }
 }
 
-/// How many items fit into a time; at least one. An item without a time counts as a short one.
+/// How many items fit into a time; at least one. An item that takes no time counts as a short one.
 #[inline]
 fn items_in(ns: f64, ns_per_item: f64) -> usize {
     ((ns / ns_per_item.max(0.01)) as usize).max(1)

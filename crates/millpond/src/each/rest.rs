@@ -83,7 +83,7 @@ impl Rest {
         if unit >= self.all { self.length } else { (unit as usize) << self.shift }
     }
 
-    /// About how many items are left, or 0.
+    /// About how many items are left; 0 exactly if none is.
     pub(super) fn left(&self) -> usize {
         let Taken { front, back } = Taken::of(self.taken.load(Relaxed));
         self.item(self.all - front - back)
