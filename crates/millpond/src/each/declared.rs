@@ -14,8 +14,8 @@ use crate::task::Modes;
 /// [`Handle::iter`], [`Handle::iter_mut`], [`Handle::chunks`] and [`Handle::chunks_mut`].
 ///
 /// [`Spawn::for_each`](crate::Spawn::for_each) takes it. It is also an access like any other: the
-/// body of a [`spawn`](crate::Spawn::spawn) gets the slice or the [`Chunks`], and that of a
-/// [`nest`](crate::Spawn::nest) a handle.
+/// body of a [`spawn`](crate::Spawn::spawn) gets the slice or the [`Chunks`], and the body of a
+/// [`nest`](crate::Spawn::nest) gets a handle.
 #[must_use = "an access does nothing until it is passed to a spawn"]
 #[derive(Debug)]
 pub struct Pieces<A, T, P> {

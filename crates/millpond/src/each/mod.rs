@@ -111,8 +111,8 @@ const FEW_ITEMS_PER_WORKER: usize = 16;
 ///
 /// # Panics
 ///
-/// If `body` panics. The panic is passed on after all threads have left the loop. Most items that
-/// had not begun do not run. If several items panic, the panic is that of one of them.
+/// If `body` panics. The panic, or one of several, is passed on after all threads have left the
+/// loop. Most items that had not begun do not run.
 #[inline]
 #[track_caller]
 pub fn for_each<I, F>(items: I, body: F)

@@ -78,7 +78,7 @@ linked_engine!(StackEngine);
 #[derive(Debug)]
 pub enum InFrames {}
 
-/// What a worker keeps for stacks.
+/// A worker's data for stacks.
 #[derive(Debug)]
 pub struct StackSeat {
     /// The stack in which the beginning parent opens its frame.

@@ -12,7 +12,7 @@ use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 ///
 /// Running bodies continue. A long body captures the token and checks
 /// [`is_cancelled`](CancelToken::is_cancelled). Order is kept: every finished task has its serial
-/// value. Each other task is cancelled, or depends, directly or indirectly, on a cancelled one.
+/// value. Each other task is cancelled, or reads, directly or indirectly, from a cancelled one.
 ///
 /// ```
 /// use millpond::{Handle, Kind, Runtime, Spawn};

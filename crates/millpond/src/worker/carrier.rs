@@ -110,7 +110,7 @@ impl<E: WorkerEngine> Worker<E> {
         self.run_on(fiber, Order::Resume);
     }
 
-    /// Runs a fiber until it parks or has nothing to do.
+    /// Runs a fiber until it parks or is idle.
     fn run_on(&self, fiber: NonNull<Fiber>, order: Order) {
         let closed = self.forks.set_aside();
         self.fibers.resume(fiber, order);
@@ -260,7 +260,7 @@ impl<E: WorkerEngine> Worker<E> {
         }
     }
 
-    /// What a worker thread does from its start to its end.
+    /// The life of a worker thread.
     pub(crate) fn live(&self) {
         let shared = self.shared();
         if !shared.spares.has(self.seat.index()) {

@@ -42,7 +42,7 @@ impl CurrentWorker {
         unsafe { (self.ops.is_hungry)(self.worker) }
     }
 
-    /// What the other workers do.
+    /// The state of the other workers.
     pub(crate) fn others(self) -> Others {
         // SAFETY: this thread is that worker.
         unsafe { (self.ops.others)(self.worker) }

@@ -93,7 +93,7 @@ impl Admission {
     }
 }
 
-/// What all copies of a scope handle share. See `runtime::external::scope_handle`.
+/// The shared part of all copies of a scope handle. See `runtime::external::scope_handle`.
 #[derive(Debug)]
 pub(crate) struct HandleState {
     /// Valid as long as the scope.

@@ -3,8 +3,8 @@
 //! A worker's own thread is the *carrier*: it resumes one fiber at a time. A fiber runs the worker
 //! loop. When a body on it waits, the fiber is parked with its stack, and the carrier continues
 //! with another fiber. The same worker resumes it, so data on a body's stack never change threads.
-//! A fiber whose loop has nothing to do goes back to the pool. It keeps nothing of the thread
-//! there, so the next thread with the worker's seat may use it.
+//! An idle fiber goes back to the pool. It keeps nothing of the thread there, so the next thread
+//! with the worker's seat may use it.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -23,7 +23,7 @@ use crate::sync::global::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sync::system;
 use crate::task::TaskRef;
 
-/// What the carrier tells a fiber.
+/// The carrier's order to a fiber.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Order {
     /// Run the worker loop, beginning with this task.
@@ -37,7 +37,7 @@ pub(crate) enum Order {
 /// Why a fiber gave the thread back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// Its loop has nothing to do.
+    /// Its loop is idle.
     Idle,
     /// A body waits.
     Parked,

@@ -450,7 +450,7 @@ impl Joiner {
     }
 }
 
-/// What happened to a fork that was offered.
+/// The fate of an offered fork.
 enum Settled<F, R> {
     /// Its body did not run; with its number in a recording.
     Back(F, Id),

@@ -42,7 +42,7 @@ pub(crate) enum Length {
     Long,
 }
 
-/// What the runtime knows of each kind. Its workers share this, and rarely write it.
+/// The lengths of all kinds. The workers of a runtime share this, and rarely write it.
 #[derive(Debug)]
 pub(crate) struct Kinds {
     slots: Box<[Slot]>,

@@ -113,7 +113,7 @@ pub struct Worker<E: WorkerEngine> {
     /// Whether this worker was woken for work and has not taken any since (`sleep`, S6).
     owes: Cell<bool>,
     pub(crate) grains: Grains,
-    /// What the task store keeps per seat.
+    /// The task store's part of a seat.
     pub(crate) tasks: <E::Tasks as TaskStore<E>>::Seat,
     /// Versions that the current spawn has retired.
     pub(crate) retired: RefCell<Vec<Retired>>,
@@ -136,7 +136,7 @@ struct Counters {
 /// task that writes the new one.
 pub(crate) type Retired = (NonNull<Version>, u64);
 
-/// What one worker did since the runtime was built; see
+/// The work of one worker since the runtime was built; see
 /// [`Runtime::counts`](crate::Runtime::counts).
 ///
 /// ```
@@ -232,7 +232,7 @@ impl<E: WorkerEngine> Worker<E> {
         more
     }
 
-    /// Counts a body that runs now. Returns its number among the bodies of this worker.
+    /// Counts a running body. Returns its number among the bodies of this worker.
     #[inline]
     pub(crate) fn count_body(&self) -> u64 {
         Self::bump(&self.counters.tasks)
@@ -274,7 +274,7 @@ impl<E: WorkerEngine> Worker<E> {
         if const { size_of::<E::Tracker>() == 0 } { E::Tracker::default() } else { self.shared().tracker() }
     }
 
-    /// What the scheme keeps with the runtime.
+    /// The scheme's part of the runtime.
     #[inline]
     pub(crate) fn scheme_shared(&self) -> &<E::Tracker as Tracker>::Shared {
         if const { size_of::<<E::Tracker as Tracker>::Shared>() != 0 } {

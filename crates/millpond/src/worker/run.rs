@@ -133,12 +133,12 @@ impl<E: WorkerEngine> Worker<E> {
         mem::forget(guard);
     }
 
-    /// Like `execute`, on top of a body that waits or spawns.
+    /// Like `execute`, on top of a waiting or spawning body.
     pub(crate) fn execute_on_top(&self, task: TaskRef) {
         self.fibers.on_top(|| self.execute(task));
     }
 
-    /// Runs tasks of a stack, on top of a body that waits or spawns, if there is one.
+    /// Runs tasks of a stack, on top of a waiting or spawning body, if there is one.
     #[cfg(feature = "stack")]
     pub(crate) fn in_stack<R>(&self, stack: NonNull<StackHead>, run: impl FnOnce() -> R) -> R {
         self.fibers.in_stack(stack, run)

@@ -1,4 +1,4 @@
-//! What the workers of a runtime share, and which thread uses which worker context.
+//! The shared part of a runtime's workers, and which thread uses which worker context.
 //!
 //! A *seat* is the index of a worker context. The seats, in this order:
 //!
@@ -75,11 +75,11 @@ pub struct Shared<E: WorkerEngine> {
     workers: Box<[Worker<E>]>,
     pub(crate) pool: E::Pool,
     pub(crate) memory: E::Memory,
-    /// What the scheme keeps with the runtime.
+    /// The scheme's part of the runtime.
     pub(crate) scheme: <E::Tracker as Tracker>::Shared,
     pub(crate) sleep: Arc<Sleep>,
     pub(crate) spares: Spares,
-    /// What the task store keeps with the runtime.
+    /// The task store's part of the runtime.
     pub(crate) tasks: <E::Tasks as TaskStore<E>>::Shared,
     pub(crate) kinds: Kinds,
     /// Where threads without a seat wait.

@@ -68,7 +68,7 @@ pub(super) fn replace_held(held: *const Turns) -> *const Turns {
     HELD.replace(held)
 }
 
-/// The body that runs here is about to wait (step 2).
+/// The body here is about to wait (step 2).
 #[inline]
 pub(super) fn park() {
     // SAFETY: the `Turn` on this stack borrows it.

@@ -117,7 +117,7 @@ const fn room_of<T>() -> usize {
 }
 
 impl Frames {
-    /// Makes a datum without a value for the body that runs. Returns `None` if the body may have no
+    /// Makes a datum without a value for the running body. Returns `None` if the body may have no
     /// more data here.
     #[inline(always)]
     pub(crate) fn own_datum<T>(&self, scope_state: &ScopeState) -> Option<NonNull<Datum>> {
@@ -171,8 +171,8 @@ impl Frames {
         Some(datum)
     }
 
-    /// Ends the data of the body that runs. The body is about to end, with all that it has spawned.
-    /// It may have `changed` the data, if it has a frame.
+    /// Ends the data of the running body, which is about to end with all that it has spawned. It
+    /// may have `changed` the data, if it has a frame.
     #[inline(always)]
     pub(in crate::stack) fn end_own(&self, changed: bool) {
         let level = self.level();

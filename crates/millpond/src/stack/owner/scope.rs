@@ -66,9 +66,9 @@ impl Worker<StackEngine> {
         frames.rewind();
     }
 
-    /// Like `finish_frame`, for a body that waits for something: `cause` and `on`, a number in a
-    /// recording, say what. It waits for all tasks spawned before, whether they conflict or not,
-    /// because the stack knows no other order.
+    /// Like `finish_frame`, for a waiting body. `cause` and `on`, a number in a recording, say for
+    /// what it waits. It waits for all tasks spawned before, whether they conflict or not, because
+    /// the stack knows no other order.
     pub(crate) fn finish_frame_for(&self, scope_state: &ScopeState, cause: Cause, on: u64) {
         waits_for(self, scope_state, cause, on, || self.finish_frame(scope_state));
     }

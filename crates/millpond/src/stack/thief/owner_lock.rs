@@ -98,8 +98,8 @@ pub(crate) struct OwnerLock<A> {
     /// How many closures the thief asks for. The thief writes it before the word is ASKED, and the
     /// owner reads it while the word is SERVED.
     wish: Guarded<u64>,
-    /// What the owner's scan has found. The owner writes it while the word is SERVED, and the thief
-    /// that asked reads it.
+    /// The findings of the owner's scan. The owner writes them while the word is SERVED, and the
+    /// thief that asked reads them.
     answer: Guarded<Option<A>>,
     /// The word before the thief asked: OWNED or FRESH. The thief writes it, and restores the word
     /// after the visit: a worker that has seen an empty stack may sleep when the owner's first step

@@ -80,7 +80,7 @@ const NAPS_BEFORE_REST: u32 = 60;
 /// [`NAPS_BEFORE_REST`] naps, up to this many.
 const MAX_NAPS: u32 = 32;
 
-/// What a worker keeps as a thief.
+/// A worker's data as a thief.
 #[derive(Debug)]
 pub(crate) struct Thief {
     victims: RefCell<Victims>,

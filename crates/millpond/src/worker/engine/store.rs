@@ -93,8 +93,7 @@ pub trait TaskStore<E: WorkerEngine>: Sized + 'static {
     /// scope's body calls this.
     fn drain(_worker: &Worker<E>, _scope_state: &ScopeState) {}
 
-    /// Like `drain`, for a body that waits. `cause` and `on`, a number in a recording, say for
-    /// what.
+    /// Like `drain`, for a waiting body. `cause` and `on`, a number in a recording, say for what.
     #[inline(always)]
     fn drain_for(_worker: &Worker<E>, _scope_state: &ScopeState, _cause: Cause, _on: u64) {}
 
@@ -109,7 +108,7 @@ pub trait TaskStore<E: WorkerEngine>: Sized + 'static {
         false
     }
 
-    /// A task that only this worker knows. The worker runs it before those of the pool.
+    /// A task that only this worker knows. It comes before those of the pool.
     #[inline(always)]
     fn next_stack_job(_worker: &Worker<E>) -> Option<TaskRef> {
         None

@@ -4,7 +4,7 @@ use super::{Forks, Private};
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::worker::loops::Loops;
 
-/// What the other workers do.
+/// The state of the other workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Others {
     /// None is idle.

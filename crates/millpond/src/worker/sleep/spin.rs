@@ -28,7 +28,7 @@ pub(super) fn spin(idle: Idle, found: &mut impl FnMut() -> bool) -> bool {
     }
 }
 
-/// What to do after some looks that found nothing.
+/// The next action after some looks that found nothing.
 #[cfg_attr(loom, allow(dead_code, reason = "a model has no time"))]
 enum Then {
     Look,

@@ -122,7 +122,7 @@ fn loom_a_frame_is_run() {
     model(World::run);
 }
 
-/// A thief that looks for work meanwhile does not find the stack empty.
+/// A thief that peeks meanwhile does not find the stack empty.
 #[test]
 fn loom_a_stack_stays_full() {
     model_with(World::run, |world, _| assert!(world.frames.may_have_work()));
