@@ -13,7 +13,8 @@
 //! ```
 //!
 //! 1. **Lend, with a surplus**: the lender takes 1 from the surplus, by a compare-and-swap. A spare
-//!    that is UP stays UP for it. That spare works, or sleeps like a worker that finds nothing.
+//!    that is UP now counts for this seat, and does not rest. It works, or sleeps like a worker
+//!    that finds nothing.
 //! 2. **Lend, without a surplus**: under the lock, the lender takes a spare that rests, or one that
 //!    was never started. It marks that spare UP, and calls or starts it. If there is none, the
 //!    lender keeps its seat; `stay` (step 4) says when it suspends its body instead. If the system
@@ -29,7 +30,7 @@
 //!   and checks the surplus once more under it.
 //! * While there is a surplus, a spare that sleeps like a worker stays UP. The next lender uses it
 //!   without a call (1). If it is woken for work before, it runs one task and then rests (4).
-//!   During that task, one thread more works than there are seats of workers.
+//!   During that task, one thread too many works.
 //! * A thread with suspended bodies runs nothing else if it can lend its seat. Only this thread can
 //!   resume those bodies, and they may hold locks.
 

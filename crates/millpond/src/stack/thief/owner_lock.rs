@@ -32,12 +32,12 @@
 //! A thief, one at a time (`thieves`):
 //!
 //! - T1. leaves its wish, and makes an OWNED or FRESH word ASKED;
-//! - T2. waits some microseconds for the answer, which the owner gives at its next step. With short
-//!   tasks, this is the usual case;
+//! - T2. waits a few microseconds for the answer, which the owner gives at its next step. With
+//!   short tasks, this is the usual case;
 //! - T3. if the word is still ASKED, the owner is in a long body. Then the thief issues a barrier
 //!   in all threads of the process (membarrier), and makes the word WALKED. If the owner came
 //!   first, the thief continues with T2 instead;
-//! - T4. scans, and takes closures. Then it restores the word of before T1, release. If it has
+//! - T4. scans, and takes closures. Then it restores the word from before T1, release. If it has
 //!   taken closures, it makes an OWNED word FRESH instead. It also does so if it found nothing
 //!   during an inline subtree (`inline_subtree`), so that the owner pushes the next tasks of that
 //!   subtree.
@@ -83,7 +83,7 @@ const VISITED: u32 = 6;
 /// Mark of the word if the owner needs a fence. A word with this mark is never clear.
 const FENCED: u32 = 1 << 31;
 
-/// How often a thief spins before it issues a barrier: some microseconds, less than the barrier
+/// How often a thief spins before it issues a barrier: a few microseconds, less than the barrier
 /// costs.
 const SPINS_BEFORE_BARRIER: u32 = if cfg!(loom) { 1 } else { 200 };
 

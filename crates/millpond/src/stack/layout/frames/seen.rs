@@ -2,14 +2,14 @@
 //! frames.
 //!
 //! A reader sees the stack as it was at one moment, or reads it again. To open or close a frame, or
-//! to announce a closure that already runs (`begin_change`, `end_change`), the owner
+//! to announce a closure that already runs (`begin_change`, `end_change`), the owner:
 //!
 //! - C1. makes `shape` odd;
 //! - C2. issues a release fence;
 //! - C3. changes what readers see, in atomics;
 //! - C4. makes `shape` even, the next number: release.
 //!
-//! A reader (`at_one_moment`)
+//! A reader (`at_one_moment`):
 //!
 //! - L1. reads `shape`: acquire;
 //! - L2. reads what C3 changes;
