@@ -14,8 +14,8 @@ use crate::task::Modes;
 /// [`Handle::chunks_mut`].
 ///
 /// [`Spawn::for_each`](crate::Spawn::for_each) takes it. It is also an access like any other: the
-/// body of a [`spawn`](crate::Spawn::spawn) gets the [`Chunks`] or [`ChunksMut`], and that of a
-/// [`nest`](crate::Spawn::nest) a handle.
+/// body of a [`spawn`](crate::Spawn::spawn) gets the [`Chunks`] or [`ChunksMut`], and the body of a
+/// [`nest`](crate::Spawn::nest) gets a handle.
 #[must_use = "an access does nothing until it is passed to a spawn"]
 #[derive(Debug)]
 pub struct InChunks<A, T> {
@@ -24,7 +24,7 @@ pub struct InChunks<A, T> {
     _elements: PhantomData<fn(T) -> T>,
 }
 
-/// The items that a loop over declared data gets in a task with lifetime `'t`.
+/// The items of a loop over declared data in a task with lifetime `'t`.
 ///
 /// Users need not name it: closures infer their types from it. Each access implements it whose
 /// argument is a source of items ([`Items`]): the access to a slice or a `Vec`, [`InChunks`], a

@@ -1,4 +1,4 @@
-//! What a loop runs over: ranges, slices, chunks of slices, and pairs of these.
+//! The sources of loops: ranges, slices, chunks of slices, and pairs of these.
 
 use std::iter;
 use std::marker::PhantomData;
@@ -28,7 +28,7 @@ use std::slice;
             `each::indexed`; what all items share follows in a tuple: `(items, &shared)`"
 )]
 pub trait Items {
-    /// What the body of the loop gets.
+    /// The argument of the loop's body.
     type Item;
     #[doc(hidden)]
     type Source: Source<Item = Self::Item>;
@@ -36,12 +36,12 @@ pub trait Items {
     fn into_source(self) -> Self::Source;
 }
 
-/// Numbered items that threads can take apart.
+/// Numbered items that threads can divide.
 ///
 /// # Safety
 ///
-/// Threads may call the methods at the same time, as `range` demands. They may use the items that
-/// they get.
+/// Threads may call the methods at the same time, as `range` demands, and use the items that they
+/// get.
 #[doc(hidden)]
 pub unsafe trait Source {
     type Item;
@@ -100,7 +100,7 @@ unsafe impl<'a, T: Sync> Source for &'a [T] {
     }
 }
 
-/// A slice that is borrowed exclusively, as a pointer: several threads have parts of it.
+/// An exclusively borrowed slice, as a pointer: several threads have parts of it.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct SliceMut<'a, T> {
@@ -184,15 +184,14 @@ pub struct Chunks<'a, T> {
     size: usize,
 }
 
-/// Consecutive chunks of a slice that is borrowed exclusively. Made by
-/// [`chunks_mut`](super::chunks_mut).
+/// Consecutive chunks of an exclusively borrowed slice. Made by [`chunks_mut`](super::chunks_mut).
 #[derive(Debug)]
 pub struct ChunksMut<'a, T> {
     slice: SliceMut<'a, T>,
     size: usize,
 }
 
-/// The size of a chunk, if it is one.
+/// Checks the size of a chunk.
 #[track_caller]
 pub(super) fn checked(size: usize) -> usize {
     assert!(size != 0, "chunk size must be non-zero");
@@ -268,7 +267,7 @@ unsafe impl<'a, T: Send> Source for ChunksMut<'a, T> {
     }
 }
 
-/// Two sources side by side. Made by [`zip`](super::zip) and [`indexed`](super::indexed).
+/// Two sources in parallel. Made by [`zip`](super::zip) and [`indexed`](super::indexed).
 #[derive(Clone, Copy, Debug)]
 pub struct Zip<A, B> {
     pub(super) a: A,
@@ -301,7 +300,7 @@ unsafe impl<A: Source, B: Source> Source for Zip<A, B> {
     }
 }
 
-/// A value that each item of a loop gets a copy of: a reference to shared data, for example.
+/// A value of which each item of a loop gets a copy: a reference to shared data, for example.
 #[diagnostic::on_unimplemented(
     message = "all items of a loop get `{Self}`, so it must be shared",
     label = "each item would need it alone",
@@ -313,7 +312,7 @@ pub trait Shared: Copy + Send + Sync {}
 #[diagnostic::do_not_recommend]
 impl<T: Copy + Send + Sync> Shared for T {}
 
-/// A source, and what all its items share.
+/// A source, and the values shared by all its items.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct With<S, A> {

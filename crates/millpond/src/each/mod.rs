@@ -22,20 +22,20 @@
 //! # How a loop is shared
 //!
 //! The caller runs items one after the other, in batches. Between two batches it reads the clock,
-//! and estimates how long the rest takes. If that is worth it, and another worker has nothing to
-//! do, the caller shares the rest: it forks a helper, and both claim pieces of the rest until
-//! nothing is left. The caller claims at the front, helpers at the back. A helper does the same, so
-//! idle workers join one after the other, at any time.
+//! and estimates the time of the rest. If the rest is long enough and another worker is idle, the
+//! caller shares it: it forks a helper, and both claim pieces of the rest until nothing is left.
+//! The caller claims at the front, helpers at the back. A helper does the same, so idle workers
+//! join one after the other, at any time.
 //!
 //! A piece takes about 20 µs, and less towards the end. If a piece takes much longer than expected,
 //! its thread shares the rest of the piece in the same way.
 //!
 //! | the rest takes | another worker | the caller |
 //! |---|---|---|
-//! | less than 4 µs | any | goes on alone |
+//! | less than 4 µs | any | continues alone |
 //! | longer | looks for work | shares the rest |
 //! | longer than 60 µs | sleeps | shares the rest, and wakes a worker |
-//! | less | sleeps | goes on alone, until such loops have taken 100 µs in a row |
+//! | less | sleeps | continues alone, until such loops have taken 100 µs in a row |
 
 use std::mem;
 use std::ops::Range;
@@ -56,25 +56,26 @@ pub use items::{Chunks, ChunksMut, Items, Shared, Zip};
 #[doc(hidden)]
 pub use items::{SliceMut, Source, With};
 
-/// A rest that takes less is not shared: forking and waiting take about 1 µs.
+/// A shorter rest is not shared, because forking and waiting take about 1 µs.
 const MIN_SHARED_NS: f64 = 4_000.0;
-/// A rest that takes this long is worth a wake-up. The waker spends up to 5 µs, and the woken
-/// worker begins some 40 µs later.
+/// A rest of this length is worth a wake-up. The waker spends up to 5 µs, and the woken worker
+/// begins about 40 µs later.
 const MIN_WOKEN_NS: f64 = 60_000.0;
-/// After loops have run alone for this long, the next one wakes a worker. If more loops follow,
-/// they find it awake.
+/// After loops have run alone for this long, the next one wakes a worker. Further loops find it
+/// awake.
 const MAX_ALONE_NS: f64 = 100_000.0;
-/// A rest that takes less needs no look at the clock.
+/// A shorter rest needs no reading of the clock.
 const SHORT_NS: f64 = 2_000.0;
-/// A loop that was known to take less runs without a look at the clock, most of the time.
+/// A loop known to be shorter runs mostly without reading the clock.
 const TINY_NS: f64 = 3_000.0;
-/// When the caller first decides. Shorter times say little: the first items wait for memory.
+/// When the caller first decides. Shorter times say little, because the first items wait for
+/// memory.
 const FIRST_LOOK_NS: f64 = 500.0;
-/// The longest time between two looks, as far as it can be foreseen.
+/// The longest time between two readings of the clock, as far as it can be foreseen.
 const BATCH_NS: f64 = 10_000.0;
 /// A batch has at most this many times the items of the batch before.
 const GROWTH: usize = 8;
-/// With fewer items, the time of the first one counts. A loop that was shared before is then shared
+/// With fewer items, the time of the first one counts. Then a loop that was shared before is shared
 /// at once.
 const FEW_ITEMS_PER_WORKER: usize = 16;
 
@@ -95,9 +96,9 @@ const FEW_ITEMS_PER_WORKER: usize = 16;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The runtime decides how the loop is split, while it runs (see [`each`](self)). So there is no
-/// size to tune. Sharing a loop costs about 1 µs. A loop of less than 4 µs costs a few nanoseconds
-/// more than a plain one, or some tens when it is new. The loop allocates nothing.
+/// The runtime decides during the loop how it is split (see [`each`](self)), so there is no size to
+/// tune. Sharing a loop costs about 1 µs. A loop of less than 4 µs costs a few nanoseconds more
+/// than a plain one, or a few tens when it is new. The loop allocates nothing.
 ///
 /// To update a datum from all items, use an atomic, or let each item of
 /// [`chunks`](chunks) compute a part. A [`join`](crate::join) returns values.
@@ -105,13 +106,13 @@ const FEW_ITEMS_PER_WORKER: usize = 16;
 /// # Nesting, waiting, cancellation
 ///
 /// Items can contain loops, joins and scopes. A worker that waits for the last items of a loop runs
-/// nothing else meanwhile. So the caller may hold a lock over the loop, as over a join. A cancelled
-/// scope does not stop a loop that has begun: that is a running body.
+/// nothing else. So the caller may hold a lock over the loop, as over a join. Cancelling a scope
+/// does not stop a running loop, because it is a running body.
 ///
 /// # Panics
 ///
-/// If `body` panics. Then the panic is passed on after all threads have left the loop. Of the items
-/// that had not begun, most do not run. If several items panic, the panic is that of one of them.
+/// If `body` panics. The panic, or one of several, is passed on after all threads have left the
+/// loop. Most items that had not begun do not run.
 #[inline]
 #[track_caller]
 pub fn for_each<I, F>(items: I, body: F)
@@ -143,7 +144,7 @@ pub fn chunks<T>(slice: &[T], size: usize) -> Chunks<'_, T> {
     Chunks::new(slice, size)
 }
 
-/// The chunks of a slice, to be changed: each has `size` elements, the last one perhaps fewer.
+/// The mutable chunks of a slice: each has `size` elements, the last one perhaps fewer.
 ///
 /// ```
 /// use millpond::{each, for_each};
@@ -171,7 +172,7 @@ pub fn chunks_mut<T>(slice: &mut [T], size: usize) -> ChunksMut<'_, T> {
 /// assert_eq!(y, [7.0; 100]);
 /// ```
 ///
-/// It also puts declared data side by side; see [`Spawn::for_each`](crate::Spawn::for_each).
+/// It also pairs declared data; see [`Spawn::for_each`](crate::Spawn::for_each).
 pub fn zip<A, B>(a: A, b: B) -> Zip<A, B> {
     Zip { a, b }
 }
@@ -221,9 +222,9 @@ unsafe impl<S: Source, F: Sync> Sync for Each<S, F> {}
 struct Plan {
     /// The size of the first batch.
     first: usize,
-    /// What an item takes at least, as far as is known.
+    /// The least time of an item, as far as is known.
     ns_per_item: f64,
-    /// It does not share earlier.
+    /// The time before which it does not share.
     patience_ns: f64,
     /// Whether this is the whole loop, not a piece of a shared one.
     is_whole: bool,
@@ -232,7 +233,7 @@ struct Plan {
 /// A range that a thread has run alone.
 struct Ran {
     ns: f64,
-    /// Whether a worker slept that might have helped.
+    /// Whether a sleeping worker might have helped.
     is_lonely: bool,
 }
 
@@ -257,7 +258,7 @@ impl Stopwatch {
     }
 }
 
-/// How many items take a time; at least one. An item that takes no time counts as a short one.
+/// How many items fit into a time; at least one. An item that takes no time counts as a short one.
 #[inline]
 fn items_in(ns: f64, ns_per_item: f64) -> usize {
     ((ns / ns_per_item.max(0.01)) as usize).max(1)
@@ -269,7 +270,7 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
     /// # Safety
     ///
     /// The range is within the source, and no other call has one of its items.
-    // Not inlined: there is one copy of the body, which the compiler optimizes as a loop by itself.
+    // Not inlined: one copy of the body, which the compiler optimizes as a loop by itself.
     #[inline(never)]
     unsafe fn batch(&self, range: Range<usize>) {
         // SAFETY: as the caller promises.
@@ -278,7 +279,7 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
         items.for_each(|item| (self.body)(item));
     }
 
-    /// Tells loops apart, by their code.
+    /// Identifies a loop by its code.
     fn kind(&self) -> usize {
         (Self::batch as unsafe fn(&Self, Range<usize>) as *const ()).addr()
     }
@@ -350,7 +351,7 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
     }
 
     /// Whether to share a loop that was shared before and is expected to take this long, before its
-    /// first item has run. Busy workers may be about to end a previous loop.
+    /// first item has run. Busy workers may be about to finish a previous loop.
     fn pays_at_once(&self, joiner: &Joiner, expected_ns: f64) -> bool {
         expected_ns >= 2.0 * MIN_SHARED_NS
             && match joiner.forks().others() {
@@ -360,7 +361,7 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
             }
     }
 
-    /// Whether to share a rest now. `alone` says of a whole loop when it has begun, and for how
+    /// Whether to share a rest now. For a whole loop, `alone` says when it has begun, and for how
     /// long it has run.
     fn pays(&self, joiner: &Joiner, others: Option<Others>, left_ns: f64, alone: Option<(u64, f64)>) -> bool {
         match others {
@@ -374,7 +375,7 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
     }
 
     /// Shares a range with helpers. If `at_once`, the fork is offered even if no worker is known to
-    /// have nothing to do.
+    /// be idle.
     #[inline(never)]
     fn share(&self, joiner: &Joiner, range: Range<usize>, ns_per_item: f64, at_once: bool) {
         let loops = joiner.forks().loops();

@@ -1,5 +1,4 @@
-//! The items of a shared loop that no thread has claimed yet: a range that threads claim from both
-//! ends.
+//! The unclaimed items of a shared loop: a range that threads claim from both ends.
 //!
 //! ```text
 //!   0        front                   all − back        all      in units of 2^shift items
@@ -19,11 +18,11 @@
 //! * **No item is claimed twice.** A claim takes units between the two counts that it has read. Its
 //!   compare-and-swap succeeds only if neither count has changed. The counts never decrease, except
 //!   for a close.
-//! * **A claim beside a close.** The claim either precedes the close, or its compare-and-swap
+//! * **A claim during a close.** The claim either precedes the close, or its compare-and-swap
 //!   fails, and it finds nothing. After a close, front + back is all, so no claim writes the word.
-//! * **All operations are relaxed.** The word hands nothing over but numbers. A helper sees the
-//!   items because it has taken the fork (`worker::forks`). The caller sees what a helper did with
-//!   them because it waits for that fork.
+//! * **All operations are relaxed.** The word hands over only numbers. A helper sees the items
+//!   because it has taken the fork (`worker::forks`). The caller sees the helper's results because
+//!   it waits for that fork.
 
 use std::ops::Range;
 
@@ -34,7 +33,7 @@ use crate::sync::atomic::Ordering::Relaxed;
 mod loom_tests;
 
 /// The end at which a thread claims. The caller of a loop and its helpers begin at different ends.
-/// So in a repeated loop, a thread mostly meets the items that it had before.
+/// So in a repeated loop, a thread mostly gets the same items as before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Front,
@@ -84,13 +83,14 @@ impl Rest {
         if unit >= self.all { self.length } else { (unit as usize) << self.shift }
     }
 
-    /// About how many items are left; 0 if none is.
+    /// About how many items are left; 0 exactly if none is.
     pub(super) fn left(&self) -> usize {
         let Taken { front, back } = Taken::of(self.taken.load(Relaxed));
         self.item(self.all - front - back)
     }
 
-    /// Claims about `wanted` items: at least one, fewer if fewer are left. `None` if none is left.
+    /// Claims about `wanted` items: at least one, or fewer if fewer are left. `None` if none is
+    /// left.
     pub(super) fn claim(&self, end: End, wanted: usize) -> Option<Range<usize>> {
         let wanted = u32::try_from(wanted >> self.shift).unwrap_or(u32::MAX).max(1);
         let mut word = self.taken.load(Relaxed);
@@ -112,7 +112,7 @@ impl Rest {
         }
     }
 
-    /// Takes all that is left. No thread runs it.
+    /// Takes all that is left, and runs none of it.
     pub(super) fn close(&self) {
         self.taken.store(Taken { front: self.all, back: 0 }.word(), Relaxed);
     }
@@ -134,7 +134,7 @@ mod tests {
             assert_eq!(rest.left(), range.len());
             let (mut from, mut to) = (range.start, range.end);
             let mut end = End::Back;
-            // A quarter at a time, and the last ones in one go.
+            // A quarter at a time, and the last ones at once.
             while let Some(claimed) = rest.claim(end, (rest.left() / 4).max(1 << 40)) {
                 assert!(!claimed.is_empty());
                 if end == End::Front {

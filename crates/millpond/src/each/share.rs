@@ -1,4 +1,4 @@
-//! A rest of a loop that several threads run: each claims pieces until nothing is left.
+//! A shared rest of a loop: each thread claims pieces until nothing is left.
 
 use std::mem;
 use std::ops::Range;
@@ -9,12 +9,12 @@ use super::{BATCH_NS, Each, MIN_SHARED_NS, MIN_WOKEN_NS, Plan, Stopwatch, items_
 use crate::worker::fork::Joiner;
 use crate::worker::forks::Others;
 
-/// How long a piece takes, as far as it can be foreseen. A claim takes about 0.1 µs. The threads
-/// end at most a piece apart.
+/// The time of a piece, as far as it can be foreseen. A claim takes about 0.1 µs. The threads end
+/// at most a piece apart.
 const PIECE_NS: f64 = 20_000.0;
 /// Towards the end, pieces get smaller, but not smaller than this.
 const MIN_PIECE_NS: f64 = 1_000.0;
-/// A thread shares what is left of its own piece only if that has taken much longer than expected.
+/// A thread shares the rest of its own piece only if that has taken much longer than expected.
 const PATIENCE_NS: f64 = 2.0 * PIECE_NS;
 
 struct Shared<'a, S, F> {
@@ -23,8 +23,8 @@ struct Shared<'a, S, F> {
     workers: usize,
 }
 
-/// Runs a range together with helpers. The caller has claimed the range. Returns the time of an
-/// item, and whether a helper came.
+/// Runs a range together with helpers. The caller has claimed the range. Returns the time per item,
+/// and whether a helper came.
 pub(super) fn run<S: Source, F: Fn(S::Item) + Sync>(
     each: &Each<S, F>,
     joiner: &Joiner,
@@ -48,7 +48,7 @@ impl Drop for CloseOnPanic<'_> {
 }
 
 impl<S: Source, F: Fn(S::Item) + Sync> Shared<'_, S, F> {
-    /// Forks a helper, and works meanwhile. It may fork up to `helpers` more.
+    /// Forks a helper, and works meanwhile. May fork up to `helpers` more.
     #[inline(never)]
     fn split(&self, joiner: &Joiner, end: End, helpers: usize, ns_per_item: f64, at_once: bool) -> f64 {
         let here = |joiner: &Joiner| {
@@ -61,7 +61,7 @@ impl<S: Source, F: Fn(S::Item) + Sync> Shared<'_, S, F> {
         joiner.join_at(here, helper, self.each.place).0
     }
 
-    /// Runs pieces until nothing is left. Returns the time of an item, measured by its last piece.
+    /// Runs pieces until nothing is left. Returns the time per item, measured by its last piece.
     fn work(&self, joiner: &Joiner, end: End, helpers: usize, mut ns_per_item: f64) -> f64 {
         let mut watch = Stopwatch::start();
         loop {
@@ -72,7 +72,7 @@ impl<S: Source, F: Fn(S::Item) + Sync> Shared<'_, S, F> {
             if helpers > 0 && self.wants_helper(joiner, left as f64 * ns_per_item) {
                 return self.split(joiner, end, helpers - 1, ns_per_item, false);
             }
-            // A helper that was forked when all were busy is for the next worker that is not.
+            // A helper that was forked while all were busy is for the next idle worker.
             joiner.forks().answer();
             let Some(piece) = self.rest.claim(end, self.size(left, ns_per_item)) else { return ns_per_item };
             let length = piece.len();
@@ -95,7 +95,7 @@ impl<S: Source, F: Fn(S::Item) + Sync> Shared<'_, S, F> {
         }
     }
 
-    /// How many items a thread claims: a part of what is left, so that all threads end together.
+    /// How many items a thread claims: a part of the rest, so that all threads end together.
     fn size(&self, left: usize, ns_per_item: f64) -> usize {
         let fair = left / (2 * self.workers);
         fair.min(items_in(PIECE_NS, ns_per_item)).max(items_in(MIN_PIECE_NS, ns_per_item))

@@ -8,8 +8,8 @@
 //! - a `write` replaces the value in its turn, and gets no new storage;
 //! - `commutative` accesses run in program order;
 //! - priorities do not overtake;
-//! - a body that waits for something waits for everything that its scope has spawned before;
-//! - values that were to be dropped stay until the tasks of their frame have ended.
+//! - a waiting body waits for everything that its scope has spawned before;
+//! - values to be dropped stay until the tasks of their frame have ended.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -78,12 +78,12 @@ linked_engine!(StackEngine);
 #[derive(Debug)]
 pub enum InFrames {}
 
-/// What a worker keeps for stacks.
+/// A worker's data for stacks.
 #[derive(Debug)]
 pub struct StackSeat {
-    /// The stack in which the parent that begins now opens its frame.
+    /// The stack in which the beginning parent opens its frame.
     pub(super) opens_in: Cell<Option<NonNull<Frames>>>,
-    /// Stacks that wait for this worker, and tasks that it has stolen.
+    /// Stacks waiting for this worker, and tasks that it has stolen.
     pub(super) stack_jobs: RefCell<VecDeque<TaskRef>>,
     pub(super) thief: Thief,
 }

@@ -1,19 +1,19 @@
-//! Accesses of tasks in a stack. They are noted but not ordered, since the stack runs tasks in
+//! Accesses of tasks in a stack. They are noted but not ordered, because the stack runs tasks in
 //! reference order (DDS §3).
 //!
 //! A thief finds out which tasks wait for which (`stack::thief::scan`). This module holds only what
 //! handles must know: whether a frame uses a version, and which code frees a version whose handle
-//! is gone. The end of a task costs nothing here. A frame keeps a list of the versions that it
-//! uses, and releases them when all its closures have ended (`Frames::end_uses`).
+//! is gone. The end of a task costs nothing here. A frame keeps a list of its versions in use, and
+//! releases them when all its closures have ended (`Frames::end_uses`).
 //!
-//! 1. The stack's owner writes the note, without a read-modify-write. Hand-overs of a stack order
+//! 1. The stack's owner writes the note, without a read-modify-write. Hand-overs of the stack order
 //!    these writes.
 //! 2. `retire` on the owner's thread sets a mark. The end of the frame finds it.
-//! 3. A handle may move to another thread. There, `retire` sets no mark, since the owner would need
-//!    a fence to read it. If the version is not in use there (acquire), no access can be issued any
-//!    more: the handle was the only one. Otherwise `retire` takes the lock of the stack's list of
-//!    orphans. If the version is still in use, it goes on that list, and is freed when the stack is
-//!    empty.
+//! 3. A handle may move to another thread. There, `retire` sets no mark, because the owner would
+//!    need a fence to read it. If the version is not in use then (acquire), no access can be issued
+//!    any more: the handle was the only one. Otherwise `retire` takes the lock of the stack's list
+//!    of orphans. If the version is still in use, it goes on that list, and is freed when the stack
+//!    is empty.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -31,7 +31,7 @@ mod loom_tests;
 /// data.
 pub(crate) enum InOrder {}
 
-/// The data in a version.
+/// The scheme's data in a version.
 #[derive(Default)]
 pub(crate) struct Noted {
     /// Whether a frame uses the version.

@@ -2,7 +2,7 @@
 //!
 //! The runtime's pool may hold tasks that the parent runs, and a thread of the parent may hold any
 //! of its locks. So the child uses only parts that never change. Each caller gets a caller context
-//! that is made in the child, and kept for the next caller.
+//! made in the child, and kept for the next caller.
 
 use std::sync::Arc;
 
@@ -19,8 +19,7 @@ use crate::worker::seats::Shared;
 pub(crate) static LOCKS: &[Take] =
     &[claim::take_lock, version::take_lock, storage::take_locks, depend::take_locks, names::take_lock];
 
-/// The caller contexts of one process. Its first caller makes them, and the next fork abandons
-/// them.
+/// The caller contexts of one process. Its first caller makes them; the next fork abandons them.
 pub(crate) struct AfterFork<E: WorkerEngine>(AtomicPtr<CallerContexts<E>>);
 
 struct CallerContexts<E: WorkerEngine> {
@@ -45,7 +44,7 @@ impl<E: WorkerEngine> AfterFork<E> {
     /// scope's closure.
     pub(crate) fn give_back(&self, caller_context: &Arc<Shared<E>>) {
         if caller_context.is_forked() {
-            // Its threads are not in this process, either.
+            // Its threads are not in this process.
             return std::mem::forget(Arc::clone(caller_context));
         }
         self.caller_contexts().vacant.lock().push(Arc::clone(caller_context));

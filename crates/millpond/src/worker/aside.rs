@@ -8,13 +8,13 @@ use super::{Worker, turns};
 use crate::pool::Leave;
 
 /// A thread that lets others run yields its processor this often, and then sleeps. On a busy
-/// machine, the thread that works in its place may not get a processor for long.
+/// machine, the thread in its place may wait long for a processor.
 const YIELDS: u32 = 64;
 const SLEEPS: u32 = 8;
 
 impl<E: WorkerEngine> Worker<E> {
     /// Runs a task of this worker from below `scope_state` on another stack, if there is one. This
-    /// body continues when that task has ended or waits.
+    /// body continues when that task has finished or waits.
     pub(crate) fn runs_one_apart(&self, scope_state: &ScopeState) -> bool {
         if self.is_carrier() || !self.has_another_stack() {
             return false;
@@ -31,8 +31,8 @@ impl<E: WorkerEngine> Worker<E> {
         self.flush_all();
         let waiter = Waiter::outside(&self.seat);
         if waiter.park() {
-            // The waiter goes into the inbox at once. The carrier handles it after this stack was
-            // left.
+            // The waiter goes into the inbox at once. The carrier handles it after leaving this
+            // stack.
             Waiter::wake_at((&raw const waiter).cast_mut());
             self.suspend(&waiter, Awaited::Others);
         }
@@ -68,7 +68,7 @@ impl<E: WorkerEngine> Worker<E> {
     }
 
     /// Waits long enough for other threads to get a processor and to run short tasks. Returns
-    /// whether another thread has worked in this one's place.
+    /// whether another thread has worked in place of this one.
     fn watch_a_while(&self, enough: impl Fn() -> bool) -> bool {
         self.step_back(Leave::Seat);
         let lent = self.lend();
@@ -84,8 +84,8 @@ impl<E: WorkerEngine> Worker<E> {
         lent
     }
 
-    /// Lends the slot and waits on this stack until `done` is true. No thread announces that, so
-    /// this worker checks at intervals. Returns false if it cannot lend the slot.
+    /// Lends the seat and waits on this stack until `done` is true. No thread announces that, so
+    /// this worker checks at intervals. Returns false if it cannot lend the seat.
     pub(crate) fn stay_until(&self, done: impl Fn() -> bool) -> bool {
         if !self.may_lend() || !self.lend() {
             return false;
@@ -99,12 +99,13 @@ impl<E: WorkerEngine> Worker<E> {
         true
     }
 
-    /// Whether this thread may lend its slot: it has no suspended bodies.
+    /// Whether a body may lend its thread's seat: the thread has no suspended bodies, which its
+    /// carrier would have to resume.
     pub(super) fn may_lend(&self) -> bool {
         self.fibers.parked() == 0
     }
 
-    /// Gives the slot to a spare thread. Returns false if there is none.
+    /// Lends the seat to a spare thread. Returns false if there is none.
     pub(super) fn lend(&self) -> bool {
         self.turn_from_work();
         self.shared().lend()

@@ -12,7 +12,7 @@ use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 ///
 /// Running bodies continue. A long body captures the token and checks
 /// [`is_cancelled`](CancelToken::is_cancelled). Order is kept: every finished task has its serial
-/// value. Every other task is cancelled, or reads, directly or indirectly, from a cancelled one.
+/// value. Each other task is cancelled, or reads, directly or indirectly, from a cancelled one.
 ///
 /// ```
 /// use millpond::{Handle, Kind, Runtime, Spawn};
@@ -67,9 +67,9 @@ impl CancelToken {
 
     /// Cancels the scope. A second call does nothing.
     ///
-    /// Takes constant time on any thread, and wakes no thread: each task finds out when its turn
-    /// comes. After a cancellation, every task of the same root scope checks the scopes around it
-    /// before it starts. Before that, it checks only one word.
+    /// Takes constant time on any thread, and wakes no thread: each task checks at its start. After
+    /// a cancellation, each task of the same root scope checks all scopes around it before it
+    /// starts. Before any, it checks only one word.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
@@ -86,8 +86,8 @@ impl CancelToken {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn cancel(&self) {
-        // In this order: after a body has seen the scope cancelled, each task that starts checks
-        // the tokens.
+        // In this order: after a body has seen the scope cancelled, each starting task checks the
+        // tokens.
         self.0.cancels.0.fetch_add(1, Ordering::Release);
         self.0.cancelled.store(true, Ordering::Release);
     }

@@ -1,4 +1,4 @@
-//! The carrier: a worker's own thread. It resumes fibers, looks for work, and sleeps.
+//! The carrier: a worker's own thread. It resumes fibers, searches for work, and sleeps.
 
 use std::ptr::NonNull;
 
@@ -21,21 +21,21 @@ use Place::{Away, Here, Outside};
 /// tasks that these tasks put.
 pub(super) const AGE: u32 = 244;
 
-/// A worker that looks for an old task outside takes up to this many at once.
+/// A worker that searches outside for an old task takes up to this many at once.
 const FROM_OUTSIDE: usize = 8;
 
-/// Where a worker looks for an old task.
+/// Where a worker searches for an old task.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// In this worker's part of the pool.
     Here,
-    /// At the inject seat, where threads that are no workers spawn.
+    /// At the inject seat, where threads without a seat spawn.
     Outside,
-    /// At the seat of a thread that waits.
+    /// At the seat of a waiting thread.
     Away,
 }
 
-/// The order of places for each search, by turns. Most begin outside, where new tasks come from.
+/// The orders of places, one search after the other. Most begin outside, where new tasks come from.
 const TURNS: [[Place; 3]; 4] =
     [[Outside, Here, Away], [Away, Outside, Here], [Outside, Here, Away], [Here, Away, Outside]];
 
@@ -43,7 +43,7 @@ const TURNS: [[Place; 3]; 4] =
 const OUTSIDE_FIRST: usize = 0;
 
 impl<E: WorkerEngine> Worker<E> {
-    /// Runs tasks until `done`. Checks it whenever the bell has rung or there is no work.
+    /// Runs tasks until `done`. Checks it when the bell has rung, and when there is no work.
     pub(crate) fn carry_until(&self, done: impl Fn() -> bool) {
         self.carry_some_until(u32::MAX, done);
     }
@@ -57,7 +57,7 @@ impl<E: WorkerEngine> Worker<E> {
             let used_up = self.begin_turn(tasks);
             self.resume_mail();
             if done() {
-                // What this thread does next may take long.
+                // The caller's next step may take long.
                 self.turn_from_work();
                 return self.step_back(Leave::Seat);
             }
@@ -73,8 +73,8 @@ impl<E: WorkerEngine> Worker<E> {
         }
     }
 
-    /// Runs the task that a suspended body wants. Then resumes every body that is woken by now,
-    /// each once. A body that wakes itself again comes after other tasks.
+    /// Runs the task that a suspended body wants. Then resumes once each body that is woken by now.
+    /// A body that wakes itself again comes after other tasks.
     pub(super) fn resume_mail(&self) {
         self.run_wanted();
         self.collect_mail();
@@ -110,7 +110,7 @@ impl<E: WorkerEngine> Worker<E> {
         self.run_on(fiber, Order::Resume);
     }
 
-    /// Runs a fiber until it parks or has nothing to do.
+    /// Runs a fiber until it parks or is idle.
     fn run_on(&self, fiber: NonNull<Fiber>, order: Order) {
         let closed = self.forks.set_aside();
         self.fibers.resume(fiber, order);
@@ -138,8 +138,8 @@ impl<E: WorkerEngine> Worker<E> {
         self.ran.set(self.ran.get().saturating_add(used.max(0) as u32));
     }
 
-    /// Takes or steals a task and runs it on a fiber. The loop runs what it finds after it,
-    /// `budget` tasks in all. With `oldest_first`, the first task is one that has waited long.
+    /// Takes or steals a task and runs it on a fiber. The loop then runs further tasks, `budget` in
+    /// all. With `oldest_first`, the first task is one that has waited long.
     pub(super) fn run_something(&self, budget: u32, oldest_first: bool) -> bool {
         if !self.has_stack_for_task() {
             return false;
@@ -147,7 +147,7 @@ impl<E: WorkerEngine> Worker<E> {
         let oldest = if oldest_first { self.take_oldest() } else { None };
         if oldest.is_some() {
             // A body may hold a lock while it waits for a task of this worker. So others must be
-            // able to take these tasks.
+            // able to take this worker's tasks.
             self.leave_tasks(Leave::Body);
         }
         let Some(task) = oldest.or_else(|| self.take()).or_else(|| self.steal()) else { return false };
@@ -158,10 +158,10 @@ impl<E: WorkerEngine> Worker<E> {
     }
 
     /// The task that has waited longest among those that others can find, if the pool can tell. It
-    /// looks at three places, in an order that changes by turns: here, at the inject seat, and at a
-    /// thread that waits.
+    /// searches three places, in alternating orders: here, the inject seat, and the seat of a
+    /// waiting thread.
     ///
-    /// It looks here only between tasks of root scopes. Below a root scope, the oldest task is
+    /// It searches here only between tasks of root scopes. Below a root scope, the oldest task is
     /// mostly the one that a recursion reaches last. Running it early would keep half of the tree
     /// unfinished at the same time.
     pub(super) fn take_oldest(&self) -> Option<TaskRef> {
@@ -194,7 +194,7 @@ impl<E: WorkerEngine> Worker<E> {
         at_root
     }
 
-    /// Runs a task on a fiber. The loop runs what it finds after it, `budget` tasks in all.
+    /// Runs a task on a fiber. The loop then runs further tasks, `budget` in all.
     pub(super) fn run_from_carrier(&self, task: TaskRef, budget: u32) {
         self.forks.offer_all();
         self.owes.set(false);
@@ -206,9 +206,9 @@ impl<E: WorkerEngine> Worker<E> {
         on_stack.restore();
     }
 
-    /// Takes all waiters out of the inbox, but resumes no body: the carrier does that. A waiter
-    /// without a fiber belongs to this thread's own stack, or to the body that runs. Its owner
-    /// checks it, and it must not count as mail until then.
+    /// Takes all waiters out of the inbox, but leaves resuming to the carrier. A waiter without a
+    /// fiber belongs to this thread's own stack, or to the running body. Its owner checks it, and
+    /// it must not count as mail until then.
     pub(super) fn collect_mail(&self) {
         self.seat.take_mail(|waiter| match waiter.has_fiber() {
             true => self.resumable.borrow_mut().push_back(waiter.into()),
@@ -216,7 +216,7 @@ impl<E: WorkerEngine> Worker<E> {
         });
     }
 
-    /// Whether this worker could go on with another stack, if this one were suspended.
+    /// Whether this worker could continue with another stack, if this one were suspended.
     pub(crate) fn has_another_stack(&self) -> bool {
         self.fibers.reserve(self.erased(), Self::entry)
     }
@@ -226,8 +226,8 @@ impl<E: WorkerEngine> Worker<E> {
         self.fibers.parked()
     }
 
-    /// There is nothing to do: gives back what this worker holds for others, and sleeps until
-    /// something arrives.
+    /// Without work: gives back what this worker holds for others, and sleeps until something
+    /// arrives.
     fn sleep_until(&self, done: &impl Fn() -> bool) {
         let had_tally = self.tally.get().0.is_some();
         self.flush_all();
@@ -253,20 +253,20 @@ impl<E: WorkerEngine> Worker<E> {
     }
 
     /// The worker turns to something else first. If it was woken for work, it wakes another worker
-    /// to look for that work (`sleep`, S6).
+    /// to search for that work (`sleep`, S6).
     pub(super) fn turn_from_work(&self) {
         if self.owes.replace(false) && self.shared().has_work() {
             self.shared().sleep.work_arrived();
         }
     }
 
-    /// What a worker thread does from its start to its end.
+    /// The life of a worker thread.
     pub(crate) fn live(&self) {
         let shared = self.shared();
         if !shared.spares.has(self.seat.index()) {
             return self.carry_until(|| shared.is_shut_down());
         }
-        // Reserves a stack now, since the system has just had room for one. If there is none, the
+        // Reserves a stack now, because the system has just had room for one. If there is none, the
         // first task finds out.
         _ = self.has_another_stack();
         while !shared.is_shut_down() {
@@ -291,7 +291,7 @@ impl<E: WorkerEngine> Worker<E> {
         if called {
             self.looks.set(OUTSIDE_FIRST);
         }
-        // It runs something before it rests: a thread that lends its slot for a moment lets others
+        // It runs something before it rests: a thread that lends its seat for a moment lets others
         // run.
         let found = self.run_something(AGE, used_up || called);
         if self.fibers.parked() == 0 && shared.spares.rest(seat) {
@@ -310,13 +310,13 @@ impl<E: WorkerEngine> Worker<E> {
         }
     }
 
-    /// Called before a caller gives up its seat. It leaves behind no task that only this seat could
+    /// Called before a caller gives up its seat. Leaves behind no task that only this seat could
     /// run, no body that only it could resume, and nothing that it holds for others.
     pub(crate) fn leave_seat(&self) {
         self.carry_until(|| self.fibers.parked() == 0);
         self.shared().memory.idle(self.memory_local());
-        // A new stack costs the next caller about 10 µs. There may be many caller contexts, which
-        // are rarely used again: they keep none.
+        // A new stack costs the next caller about 10 µs. Caller contexts keep none: there may be
+        // many, and they are rarely used again.
         self.fibers.keep(usize::from(!self.shared().config.caller_context));
     }
 }

@@ -1,4 +1,4 @@
-//! Completion: what happens when a task ends. It is iterative, so nesting may be of any depth.
+//! Completion: what happens when a task ends. It is iterative, so the nesting depth is unlimited.
 
 use std::ptr::NonNull;
 
@@ -68,7 +68,7 @@ pub(crate) fn serves(record: &Record) -> bool {
     }
 }
 
-/// Settles the versions that a task leaves. A failed task produces nothing.
+/// Settles the versions of a task. A failed task produces nothing.
 pub(crate) fn settle(task: TaskRef, result: Result<(), Error>, poison: bool) -> Result<(), Error> {
     let result = result.and_then(|()| check_outputs(task));
     match &result {
@@ -86,7 +86,7 @@ fn is_unwritten(record: &Record) -> bool {
     record.declared() == Mode::Write && !record.version().is_produced()
 }
 
-/// Checks the outputs of a body that ended well: all are written, and all parts of reductions are
+/// Checks the outputs of a body without a failure: all are written, and all parts of reductions are
 /// handed in.
 #[inline]
 fn check_outputs(task: TaskRef) -> Result<(), Error> {
@@ -107,7 +107,7 @@ fn contribute(task: TaskRef) -> Result<(), Error> {
             record.set_link(std::ptr::null_mut());
             if let Err(caught) = reduction.contribute(record.member(), part) {
                 let error = panicked(task, &caught);
-                // Failed here, because a parent whose body ended well does not fail the versions
+                // Failed here, because a parent whose body succeeded does not fail the versions
                 // that it used.
                 record.version().fail_in_group(record.group(), error.root());
                 result = result.and(Err(error));
@@ -150,7 +150,7 @@ fn poison_one(record: &Record, cause: &Error) {
 }
 
 impl<E: WorkerEngine> Worker<E> {
-    /// A leaf has ended well. Returns the parent that is complete with it, if any: the caller
+    /// A leaf has succeeded. Returns the parent that is complete with it, if any: the caller
     /// continues with that one.
     #[inline]
     pub(super) fn conclude_well(&self, task: TaskRef) -> Option<TaskRef> {
@@ -220,8 +220,7 @@ impl<E: WorkerEngine> Worker<E> {
     }
 
     /// Gives exclusions back and releases all accesses, the last one first. If a successor needs
-    /// several of them, the last one that it is granted is the one that it waits for. So it is
-    /// checked once.
+    /// several of them, it waits for the last one granted to it, so it is checked once.
     #[inline]
     pub(crate) fn release(&self, task: TaskRef) {
         let excludes = task.header().has(flag::COMMUTATIVE);
@@ -296,7 +295,7 @@ impl<E: WorkerEngine> Worker<E> {
     }
 
     /// Tells joins that the task has ended, and frees the block unless a join keeps it.
-    // Always inlined: it ends every task that comes from the pool.
+    // Always inlined: it ends each task from the pool.
     #[inline(always)]
     fn retire(&self, task: TaskRef, scope: &ScopeState) {
         let header = task.header();

@@ -1,53 +1,53 @@
 //! A scope's count of outstanding tasks, and the threads that wait until it falls.
 //!
-//! Counting costs the owner no read-modify-write, and a worker one for many tasks:
+//! Counting costs the owner no read-modify-write, and other workers one for many tasks:
 //!
 //! 1. The owner (the thread of the scope's body) counts spawns in a plain cell. While the scope is
 //!    open, it also counts there the completions that happen on its own thread. For a task that the
-//!    owner did not count itself (4), that cell may get only the completion. So the difference of
-//!    the cells may wrap below 0; its sum with `word` is right.
+//!    owner did not count itself (4), the cells may get only the completion. So their difference
+//!    may wrap below 0, but its sum with `word` is right.
 //! 2. Other workers collect completions and subtract them from `word`, which starts at `OPEN`. A
-//!    worker flushes what it collected before it runs a task of another scope, resumes a body that
-//!    waited, or suspends. It also flushes when it finds no work. So it never keeps a completion
-//!    back from a scope that waits for nothing else.
+//!    worker flushes what it collected before it runs a task of another scope, resumes a body, or
+//!    suspends one. It also flushes when it finds no work. So no scope waits only for a completion
+//!    that a worker keeps back.
 //! 3. `close`: the owner adds its own balance minus `OPEN`. From then on, `word` is the number of
 //!    outstanding tasks. The thread that brings `word` to 0 completes the scope. All changes of
-//!    `word` form one release sequence. So everything that happened before a completion happens
-//!    before the scope is complete.
+//!    `word` form one release sequence, so everything before a completion happens before the scope
+//!    is complete.
 //! 4. An external task (`runtime::external::tasks`) is counted when it is let in, by the thread
-//!    that meets its last precondition. The owner subtracts one completion from its cell. A worker
-//!    that has completions of this scope to subtract withholds one of them. Any other thread adds 1
-//!    to `word`. The worker withholds no more completions than it has, so `word` is never less than
-//!    the outstanding tasks. Until it lets the task in, the completion to withhold is not
-//!    subtracted, so the scope is not complete.
-//! 5. The owner that waits for room in its window stores a waiter and sets `ROOM` in `word`. The
+//!    that meets its last precondition. If that thread is the owner, it subtracts one completion
+//!    from its cell. If it is a worker with completions of this scope to subtract, it withholds one
+//!    of them. Any other thread adds 1 to `word`. A worker withholds no more completions than it
+//!    has, so `word` is never less than the number of outstanding tasks. The withheld completion is
+//!    not subtracted before the task is let in, so the scope is not complete then.
+//! 5. An owner that waits for room in its window stores a waiter and sets `ROOM` in `word`. The
 //!    next flush clears `ROOM` in the same step in which it subtracts, and wakes the owner. Both
 //!    are in one word, so no wake-up is lost. A worker that did not clear the bit does not touch
-//!    the scope again. The owner continues when it has cleared the bit itself or was woken. So the
+//!    the scope again. The owner continues when it has cleared the bit itself or was woken, so the
 //!    flushing worker may read `waiter` until then.
-//! 6. The last completion may come between the owner's check for room and the bit. No thread
-//!    subtracts after that. So an owner that waits without a second check reads the count before it
+//! 6. The last completion may come between the owner's check for room and the bit, and no thread
+//!    subtracts after it. So an owner that waits without a second check reads the count before it
 //!    checks. If the count is the same after the bit is set, the check still holds, and a
-//!    subtraction is still to come. An owner that reads the count later checks for room again when
-//!    the bit is set.
+//!    subtraction is still to come. An owner that reads the count later checks for room again after
+//!    it has set the bit.
 //! 7. A scope is *quiet* (quiescent) if no task is outstanding except the tasks that its admission
-//!    holds. The owner that waits for that lends its balance to `word`, counts nothing itself
+//!    holds. An owner that waits for that lends its balance to `word`, counts nothing itself
 //!    meanwhile, and sets `QUIET`. Either the scope is quiet already, or a thread will subtract
 //!    down to `OPEN`. That thread clears the bit in the same step and notifies the owner. The owner
 //!    continues when it has cleared the bit itself or was notified.
 //! 8. A session has no owner thread: the thread that holds its lock is the owner
-//!    (`runtime::session::core`). Several threads and futures may wait for room at once, so they
-//!    are in a list, and `waiter` is not used. Under the lock, each one adds itself to the list
-//!    and stores in `room_at` how low `word` must be. Then it sets `ROOM`, and compares the counts
-//!    as in 6. The subtraction that reaches `room_at` clears `ROOM`. The worker that did it
-//!    notifies the whole list, and each one checks again. The session may end as soon as the worker
-//!    has subtracted. So a worker that sees `ROOM` takes a reference to the session before it
-//!    subtracts. Its own completions are not counted yet, so the session still exists. Another
-//!    waiter may store another `room_at` just before the subtraction, with `ROOM` set already. So
-//!    the worker compares again afterwards. It has read `word` from that waiter's
-//!    read-modify-write, or a later one, and sees what the waiter stored.
-//! 9. A session ends without a waiter. Before the owner closes it, the owner puts a reference to
-//!    the session where the completer finds it. The thread that brings `word` to 0 takes the
+//!    (`runtime::session::core`). Several threads and futures may wait for room at once, so a list
+//!    replaces `waiter`. Under the lock, each one adds itself to the list and stores in `room_at`
+//!    how low `word` must be. Then it sets `ROOM`, and compares the counts as in 6. The subtraction
+//!    that reaches `room_at` clears `ROOM`. Its worker notifies the whole list, and each waiter
+//!    checks again. The session may end as soon as the worker has subtracted. So a worker that sees
+//!    `ROOM` takes a reference to the session before it subtracts. Its own completions are not
+//!    counted yet, so the session still exists. With `ROOM` set, another waiter may store another
+//!    `room_at` just before the subtraction. So the worker compares again after it. It has read
+//!    `word` from that waiter's read-modify-write, or from a later one, so it sees the new
+//!    `room_at`.
+//! 9. No thread waits for the end of a session. Before the owner closes the session, it puts a
+//!    reference to it where the completer finds it. The thread that brings `word` to 0 takes the
 //!    reference and ends the session. `ROOM` may still be set then; it is ignored.
 
 use std::cell::Cell;
@@ -74,7 +74,7 @@ pub(super) struct Own {
 #[derive(Debug)]
 pub(super) struct Shared {
     word: AtomicU64,
-    /// Belongs to the owner, except from setting `ROOM` or closing until the owner is woken.
+    /// Belongs to the owner, except between setting `ROOM` (or closing) and the owner's wake-up.
     waiter: Guarded<*mut Waiter>,
     /// How low `word` must be for a session to have room; see step 8.
     room_at: AtomicU64,
@@ -132,12 +132,12 @@ impl Own {
         self.open.get()
     }
 
-    /// Whether the body is over. Called by the body's own thread.
+    /// Whether the body has finished. Called by the body's own thread.
     pub(super) fn is_closed(&self, shared: &Shared) -> bool {
         !self.open.get() && shared.word.load(Ordering::Acquire) & !WATCHED < OPEN
     }
 
-    /// Tasks counted here and not finished here; other workers may have subtracted some (step 1).
+    /// Tasks counted here and not completed here; other workers may have subtracted some (step 1).
     #[inline]
     fn balance(&self) -> u64 {
         self.spawned.get().wrapping_sub(self.finished.get())
@@ -270,8 +270,7 @@ impl Shared {
 
     /// Cancels `watch_for_quiet`. Returns whether the scope is quiet; `None` if a thread notifies,
     /// or has notified, the owner. If the scope was quiet when the owner began to watch and is
-    /// quiet now, no task was let in meanwhile. The end of such a task would have notified the
-    /// owner.
+    /// quiet now, no task was let in meanwhile: its end would have notified the owner.
     pub(super) fn unwatch_quiet(&self) -> Option<bool> {
         let before = self.word.fetch_and(!QUIET, Ordering::AcqRel);
         (before & QUIET != 0).then_some(before & !WATCHED == OPEN)

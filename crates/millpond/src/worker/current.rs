@@ -36,13 +36,13 @@ impl CurrentWorker {
         unsafe { (self.ops.offer)(self.worker, fork, recorded_at) }
     }
 
-    /// Whether some worker has nothing to do.
+    /// Whether some worker is idle.
     pub(crate) fn is_hungry(self) -> bool {
         // SAFETY: this thread is that worker.
         unsafe { (self.ops.is_hungry)(self.worker) }
     }
 
-    /// What the other workers do.
+    /// The state of the other workers.
     pub(crate) fn others(self) -> Others {
         // SAFETY: this thread is that worker.
         unsafe { (self.ops.others)(self.worker) }
@@ -71,21 +71,20 @@ thread_local! {
     static CURRENT: Cell<Current> = const { Cell::new(Current::NONE) };
 }
 
-/// The worker that this thread is, of any runtime; `None` if it is no worker.
+/// This thread's worker, of any runtime; `None` if there is none.
 #[inline]
 pub(crate) fn any() -> Option<CurrentWorker> {
     CURRENT.get().worker()
 }
 
-/// The private forks of the worker that this thread is, if it is one. They live as long as its
-/// runtime.
+/// The private forks of this thread's worker, if there is one. They live as long as its runtime.
 #[inline]
 pub(crate) fn forks() -> Option<NonNull<Forks>> {
     CURRENT.get().forks
 }
 
-/// Called before something that may keep this thread for long. If the thread is a worker, that
-/// worker then holds nothing back from the others.
+/// Called before a step that may keep this thread for long. If the thread is a worker, it then
+/// holds nothing back from the others.
 pub(crate) fn step_back() {
     if let Some(current) = any() {
         // SAFETY: this thread is that worker.
@@ -93,13 +92,13 @@ pub(crate) fn step_back() {
     }
 }
 
-/// Calls `tell` with the log of the worker that this thread is, if it is one.
+/// Calls `tell` with the log of this thread's worker, if there is one.
 #[cold]
 pub(crate) fn log(tell: impl FnOnce(&Log)) {
     with_log(|log| _ = log.map(tell));
 }
 
-/// Runs `f` with the log of the worker that this thread is, if it is one.
+/// Runs `f` with the log of this thread's worker, if there is one.
 pub(crate) fn with_log<R>(f: impl FnOnce(Option<&Log>) -> R) -> R {
     // SAFETY: this thread is that worker.
     let log = any().map(|current| unsafe { (current.ops.log)(current.worker) });
@@ -107,9 +106,9 @@ pub(crate) fn with_log<R>(f: impl FnOnce(Option<&Log>) -> R) -> R {
     f(log.as_ref().map(|log| unsafe { log.as_ref() }))
 }
 
-/// Runs `f` with the log of the worker on this thread, to record a wait. The body that waits may be
-/// the closure of a scope on another runtime with the same recorder. It then waits in an outer
-/// scope, of the worker with log `own`.
+/// Runs `f` with the log of this thread's worker, to record a wait. The waiting body may be the
+/// closure of a scope on another runtime with the same recorder. It then waits in an outer scope,
+/// of the worker with log `own`.
 #[cold]
 pub(crate) fn with_log_of_body<R>(own: &Log, f: impl FnOnce(&Log) -> R) -> R {
     with_log(|here| f(here.filter(|here| here.is_with(own)).unwrap_or(own)))
@@ -121,15 +120,13 @@ pub(crate) fn is_of(runtime_id: u64) -> bool {
     current.forks.is_some() && current.runtime_id == runtime_id
 }
 
-/// The worker of `shared` that this thread is, if it is one. Workers of its caller contexts do not
-/// count.
+/// This thread's worker of `shared`, if there is one. Workers of its caller contexts do not count.
 pub(crate) fn worker_of<E: WorkerEngine>(shared: &Shared<E>) -> Option<&Worker<E>> {
     let same = std::ptr::eq(CURRENT.get().shared, std::ptr::from_ref(shared).cast());
     if same { worker_within(shared) } else { None }
 }
 
-/// The worker of runtime `shared`, or of one of its caller contexts, that this thread is, if it is
-/// one.
+/// This thread's worker of runtime `shared`, or of one of its caller contexts, if there is one.
 pub(crate) fn worker_within<E: WorkerEngine>(shared: &Shared<E>) -> Option<&Worker<E>> {
     let current = CURRENT.get();
     // SAFETY: the worker belongs to that runtime, whose caller contexts have the same engine, so it
@@ -209,7 +206,7 @@ thread_local! {
     static INSIDE: Cell<*const ()> = const { Cell::new(std::ptr::null()) };
 }
 
-/// This thread runs a task that came through a scope handle, until this is dropped.
+/// Until this is dropped, the thread runs a task that came through a scope handle.
 pub(crate) struct Inside(*const ());
 
 impl Inside {
@@ -239,22 +236,22 @@ pub fn mark() -> usize {
     MARK.get()
 }
 
-/// Sets a word that belongs to the stack on which this body runs. Returns the previous word, which
-/// the caller sets again before it returns. While a body waits, its thread may run other bodies on
-/// other stacks: each finds its own word. For `millpond-cnc`, which tells its steps apart by it.
+/// Sets a word of the stack on which this body runs. Returns the previous word, which the caller
+/// sets again before it returns. While a body waits, its thread may run other bodies on other
+/// stacks, and each finds its own word. `millpond-cnc` identifies its steps by it.
 #[inline]
 pub fn replace_mark(mark: usize) -> usize {
     MARK.replace(mark)
 }
 
-/// The values of the thread-locals above for one stack. A fiber takes them along when it is parked,
-/// because what is entered on a stack is left on that stack.
+/// The values of the thread-locals above for one stack. A parked fiber takes them along, because
+/// each stack leaves what it has entered.
 #[derive(Clone, Copy)]
 pub(crate) struct OnStack(Current, *const (), *const (), usize);
 
 impl OnStack {
     /// The values at the bottom of a fiber of this worker. They do not come from the carrier's
-    /// current state, which the carrier may leave before the fiber ends.
+    /// current state, which may end before the fiber.
     pub(crate) fn bottom<E: WorkerEngine>(worker: &Worker<E>) -> Self {
         OnStack(Current::of(worker), std::ptr::null(), std::ptr::null(), 0)
     }

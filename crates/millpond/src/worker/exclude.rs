@@ -12,7 +12,7 @@ use crate::worker::engine::WorkerEngine;
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// The record with the next exclusion, in order of address, after that of the version at `after`.
+/// The record with the next exclusion, in order of address, after the version at `after`.
 fn next_after(task: TaskRef, after: *const Version) -> Option<NonNull<Record>> {
     let commutative = task.records().iter().filter(|record| record.mode() == Mode::Commutative);
     commutative
@@ -43,8 +43,8 @@ pub(super) fn acquire_all(task: TaskRef) -> bool {
     !task.header().has(flag::COMMUTATIVE) || acquire_after(task, ptr::null())
 }
 
-/// Gives an exclusion back. If a task waits for it, the task is handed the exclusion, `handed` is
-/// called, and the task goes on to its next ones. Returns the task if it has all.
+/// Gives an exclusion back. If a task waits for it, the task gets it, `handed` is called, and the
+/// task continues with its next ones. Returns the task if it has all.
 fn hand_over(version: &Version, handed: impl FnOnce(&Record)) -> Option<TaskRef> {
     let record = version.exclusion.release()?;
     // SAFETY: the record's task waits, so it is alive. This thread owns it now.
@@ -55,8 +55,8 @@ fn hand_over(version: &Version, handed: impl FnOnce(&Record)) -> Option<TaskRef>
 }
 
 impl<E: WorkerEngine> Worker<E> {
-    /// Gives back an exclusion of task `by`. The task that is handed it goes on to its next ones,
-    /// or into the pool.
+    /// Gives back an exclusion of task `by`. The task that gets it continues with its next ones, or
+    /// goes into the pool.
     pub(super) fn release_exclusion(&self, by: TaskRef, version: &Version) {
         let note = |record: &Record| {
             if record.task().header().has(flag::RECORDED) {
@@ -68,7 +68,7 @@ impl<E: WorkerEngine> Worker<E> {
         }
     }
 
-    /// Takes all exclusions if all are free, or else none.
+    /// Takes all exclusions, or none if one is not free.
     pub(crate) fn try_exclude_all(&self, task: TaskRef) -> bool {
         E::try_exclude_all(self, task)
     }

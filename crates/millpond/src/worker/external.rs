@@ -1,5 +1,5 @@
-//! What a scope keeps of its external tasks: the counts of tasks that code outside holds, and the
-//! state of its handle. `runtime::external` makes, holds and lets in these tasks.
+//! A scope's data on its external tasks: the counts of tasks held by code outside, and the state of
+//! its handle. `runtime::external` makes, holds and lets in these tasks.
 
 use std::ptr::NonNull;
 
@@ -93,7 +93,7 @@ impl Admission {
     }
 }
 
-/// What all copies of a scope handle share. See `runtime::external::scope_handle`.
+/// The shared part of all copies of a scope handle. See `runtime::external::scope_handle`.
 #[derive(Debug)]
 pub(crate) struct HandleState {
     /// Valid as long as the scope.

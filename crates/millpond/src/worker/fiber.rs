@@ -1,10 +1,10 @@
-//! Fibers: pooled stacks on which worker loops run, so that a body that waits can be suspended.
+//! Fibers: pooled stacks for worker loops, so that a waiting body can be suspended.
 //!
 //! A worker's own thread is the *carrier*: it resumes one fiber at a time. A fiber runs the worker
-//! loop. When a body on it waits, the fiber is parked with its stack, and the carrier goes on with
-//! another fiber. The same worker resumes it, so what a body keeps on its stack never changes
-//! threads. A fiber whose loop has nothing to do goes back to the pool. It keeps nothing of the
-//! thread there, so the next thread with the worker's seat may use it.
+//! loop. When a body on it waits, the fiber is parked with its stack, and the carrier continues
+//! with another fiber. The same worker resumes it, so data on a body's stack never change threads.
+//! An idle fiber goes back to the pool. It keeps nothing of the thread there, so the next thread
+//! with the worker's seat may use it.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -23,12 +23,12 @@ use crate::sync::global::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sync::system;
 use crate::task::TaskRef;
 
-/// What the carrier tells a fiber.
+/// The carrier's order to a fiber.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Order {
     /// Run the worker loop, beginning with this task.
     Run(TaskRef),
-    /// Go on where the fiber was parked.
+    /// Continue where the fiber was parked.
     Resume,
     /// End the coroutine.
     Exit,
@@ -37,7 +37,7 @@ pub(crate) enum Order {
 /// Why a fiber gave the thread back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// Its loop has nothing to do.
+    /// Its loop is idle.
     Idle,
     /// A body waits.
     Parked,
@@ -48,8 +48,8 @@ pub(crate) struct Fiber {
     coroutine: RefCell<Option<Coroutine<Order, Left, (), DefaultStack>>>,
     yielder: Cell<*const Yielder<Order, Left>>,
     /// The worker loop. The coroutine loads it for each task, so that the compiler cannot inline it
-    /// into code that is suspended. The next task may come on another thread: nothing that the
-    /// compiler knows of this thread may live until then.
+    /// into suspended code. The next task may come on another thread, so nothing that the compiler
+    /// knows of this thread may live until then.
     entry: unsafe fn(*const (), TaskRef),
     /// The lowest address of the stack.
     limit: usize,
@@ -71,7 +71,7 @@ pub(crate) struct Fibers {
     current: Cell<Option<NonNull<Fiber>>>,
     parked: Cell<usize>,
     on_thread: Cell<u32>,
-    /// What runs, if it was taken from a pool or is in a dataflow stack.
+    /// The running task, if it came from a pool, or the running dataflow stack.
     running: Cell<Running>,
     stack_size: usize,
 }
@@ -90,8 +90,7 @@ fn most_stacks() -> usize {
     })
 }
 
-/// Checks that the system has `number` stacks of this size: reserves all at once, and gives them
-/// back.
+/// Checks that the system has `number` stacks of this size: reserves them all, and gives them back.
 pub(crate) fn try_stacks(number: usize, size: usize) -> io::Result<()> {
     (0..number).map(|_| DefaultStack::new(size)).collect::<io::Result<Vec<_>>>().map(drop)
 }
@@ -99,7 +98,7 @@ pub(crate) fn try_stacks(number: usize, size: usize) -> io::Result<()> {
 /// Whether the system has refused a stack, and none was given back since.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether there may be no further stack.
+/// Whether no further stack may be made.
 #[inline]
 pub(crate) fn are_scarce() -> bool {
     REFUSED.load(Ordering::Relaxed) || STACKS.load(Ordering::Relaxed) >= most_stacks()
@@ -116,7 +115,7 @@ fn reserve_stack(size: usize) -> Option<DefaultStack> {
     stack
 }
 
-/// How many stacks are kept for the next use. More at once are rare, and go back to the system.
+/// How many stacks are kept for the next use. More are rare, and go back to the system.
 const KEPT: usize = 64;
 
 impl Fibers {
@@ -131,15 +130,15 @@ impl Fibers {
         }
     }
 
-    /// Notes that the body of a task begins, or that one has ended. If the body overflows its
-    /// stack, the report names this task. This costs two stores per task. If another task runs on
-    /// top of a body, `on_top` notes the lower one again afterwards.
+    /// Notes that the body of a task begins or has finished. If the body overflows its stack, the
+    /// report names this task. This costs two stores per task. If another task runs on top of a
+    /// body, `on_top` notes the lower one again afterwards.
     #[inline(always)]
     pub(super) fn note_running(&self, task: Option<TaskRef>) {
         self.running.set(task.map_or(Running::NOTHING, Running::task));
     }
 
-    /// Runs another task on top of the body that runs.
+    /// Runs another task on top of the running body.
     pub(super) fn on_top<R>(&self, run: impl FnOnce() -> R) -> R {
         let running = self.running.get();
         let result = run();
@@ -162,7 +161,7 @@ impl Fibers {
         self.parked.get()
     }
 
-    /// The fiber that runs; `None` on the carrier.
+    /// The running fiber; `None` on the carrier.
     pub(crate) fn current(&self) -> Option<NonNull<Fiber>> {
         self.current.get()
     }
@@ -174,7 +173,7 @@ impl Fibers {
         self.current.get().map(|fiber| unsafe { fiber.as_ref() }.limit)
     }
 
-    /// Whether the pool has a fiber, or the system has memory for one more. If so, the next `take`
+    /// Whether the pool has a fiber, or the system memory for one more. If so, the next `take`
     /// finds it.
     pub(crate) fn reserve(&self, worker: *const (), entry: unsafe fn(*const (), TaskRef)) -> bool {
         if !self.free.borrow().is_empty() {
@@ -315,8 +314,8 @@ impl Drop for Fibers {
 }
 
 /// ThreadSanitizer follows a thread by its stack, so this module reports every switch to it. Its
-/// record of function entries and exits cannot follow, since they are not balanced across a switch.
-/// Switch that record off: see `CONTRIBUTING.md`.
+/// record of function entries and exits cannot follow, because they are not balanced across a
+/// switch. `CONTRIBUTING.md` says how to switch that record off.
 #[cfg(millpond_tsan)]
 mod sanitizer {
     use std::ffi::c_void;

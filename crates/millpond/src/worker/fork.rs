@@ -140,8 +140,8 @@ unsafe fn log<E: WorkerEngine>(worker: *const ()) -> NonNull<Log> {
 }
 
 /// The half of a join that other workers may take. It is on its caller's stack. No flag says
-/// whether body and result exist. The body exists until the thread that runs it takes it. The
-/// result exists once the offer's waiter is woken.
+/// whether body and result exist: the body exists until its thread takes it, and the result once
+/// the offer's waiter is woken.
 #[repr(C)]
 struct Fork<F, R> {
     head: Head,
@@ -227,11 +227,10 @@ impl<F: FnOnce(&Joiner) -> R, R> Fork<F, R> {
 ///
 /// # Panics
 ///
-/// If a closure panics. If `a` panics, `b` either runs to its end first, or does not run. That
-/// depends on whether another worker has taken `b`, so do not rely on either. If both panic, the
-/// panic is that of `a`.
-// Not inlined. Then the compiler inlines the recursive closure here, up to the test that ends the
-// recursion, so that a leaf costs no call.
+/// If a closure panics. If `a` panics, `b` runs to its end first if another worker has taken it.
+/// Otherwise it does not run. Do not rely on either. If both panic, the panic is that of `a`.
+// Not inlined, so that the compiler inlines the recursive closure here, up to the test that ends
+// the recursion. Then a leaf costs no call.
 #[inline(never)]
 #[track_caller]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
@@ -254,8 +253,8 @@ fn one_after_the_other<RA, RB>(a: impl FnOnce() -> RA, b: impl FnOnce() -> RB) -
     (a(), b())
 }
 
-/// A handle to the current worker, for many joins. Unlike the function [`join`], it does not look
-/// up each time which worker the thread is.
+/// A handle to the current worker, for many joins. Unlike the function [`join`], it does not
+/// determine each time which worker the thread is.
 ///
 /// [`Joiner::with`] passes a reference to its closure. Each closure of a [`join`](Joiner::join)
 /// gets the joiner of the worker that runs it. A joiner stays on its thread.
@@ -317,7 +316,7 @@ impl Joiner {
     /// If every worker is busy, it costs about as much as two function calls.
     ///
     /// In the closure of a scope that was opened meanwhile on another runtime, the halves run one
-    /// after the other: this worker does not work for that runtime.
+    /// after the other, because this worker does not work for that runtime.
     ///
     /// ```
     /// use millpond::{Joiner, Runtime};
@@ -451,7 +450,7 @@ impl Joiner {
     }
 }
 
-/// What happened to a fork that was offered.
+/// The fate of an offered fork.
 enum Settled<F, R> {
     /// Its body did not run; with its number in a recording.
     Back(F, Id),

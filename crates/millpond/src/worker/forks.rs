@@ -1,10 +1,10 @@
 //! Private forks: how a worker keeps them, and how other workers get them.
 //!
 //! The second half of a `join(a, b)` is on its caller's stack. While only its worker knows it, it
-//! is *private*: one element of a linked list through that stack. Then the join costs no more than
-//! linking and unlinking it. To *offer* a fork, the worker makes a task of it (an [`Offer`], in its
-//! own block) and puts that into the pool. It is then a task like any other: others may steal it,
-//! and its worker takes it back or waits for it (`worker::wait`).
+//! is *private*: one element of a linked list through that stack. Then the join costs only linking
+//! and unlinking it. To *offer* a fork, the worker makes a task of it (an [`Offer`], in its own
+//! block) and puts that into the pool. It is then a task like any other: others may steal it, and
+//! its worker takes it back or waits for it (`worker::wait`).
 //!
 //! ```text
 //!            prev       prev       prev       prev
@@ -14,8 +14,8 @@
 //!                    below: the last that was       top: the newest;      both the owner's alone
 //!                    offered, or the root           `below` if none is private
 //!
-//!   limits   push    whether the next push has to look
-//!            pop     whether the next pop has to
+//!   limits   push    whether the next push must look
+//!            pop     whether the next pop must
 //! ```
 //!
 //! # Protocol
@@ -28,49 +28,49 @@
 //!    set, look (4). Then call its body.
 //! 3. **Pop** of a fork that was offered: none is private. The list starts again at its root, with
 //!    `limits.push` set. The caller takes the fork back from the pool or waits for it.
-//! 4. **Look**: if two forks are private, or one is and some worker has nothing to do, *offer* the
-//!    oldest. First set `below` to that fork, and clear the limits. Then put the task into the
-//!    pool, where all can find it. Otherwise set `limits.push` alone: the next push looks, too.
+//! 4. **Look**: if two forks are private, or if one is and some worker is idle, *offer* the oldest.
+//!    First set `below` to that fork, and clear the limits. Then put the task into the pool, where
+//!    all can find it. Otherwise set `limits.push` alone: the next push looks, too.
 //! 5. **Before the worker leaves this stack for another, or is busy elsewhere for long**: offer all
-//!    private forks, the oldest first. If the worker leaves the stack, the list starts again at its
-//!    root, as in 3.
-//! 6. **Answer**: a loop that works beside its fork (`each`) looks (4) between two pieces, if
-//!    `limits.push` is set.
+//!    private forks, the oldest first. If it leaves the stack, the list starts again at its root,
+//!    as in 3.
+//! 6. **Answer**: between two pieces, a loop that works while its fork is open (`each`) looks (4)
+//!    if `limits.push` is set.
 //!
-//! A thief that has taken a fork:
+//! A thief with a fork:
 //!
 //! * a. **Asks** for the next one: it sets both limits. Then it runs the fork.
 //!
 //! # Why it works
 //!
-//! * **Which forks are private.** A join pops its own fork. So forks are popped in the reverse
-//!   order of their pushes, as long as the worker stays on one stack. When it leaves the stack,
-//!   none is private (5). Forks are offered oldest first. So if a popped fork was offered, none is
-//!   private. Otherwise the popped fork is the newest one, `top`.
-//! * **No link that is followed leads to a fork that is gone.** The owner follows `prev` of private
-//!   forks only. It leads to the root, or to a fork further up the same stack (5), whose join
-//!   called this fork's join and has not returned since. The owner follows `child` from `below` to
-//!   `top` only. Each push of such a fork found the fork before it as `top`; what was pushed there
-//!   earlier had been popped.
-//! * **The limits are hints**, and relaxed: they hand nothing over.
-//! * **An ask is not lost.** The owner clears the limits (4) before the fork can be found. So the
-//!   ask of its thief comes after that. If the owner overwrites an ask, the ask is about a fork
+//! * **Which forks are private.** A join pops its own fork. So while the worker stays on one stack,
+//!   forks are popped in the reverse order of their pushes. When it leaves the stack, none is
+//!   private (5). Forks are offered oldest first. So if a popped fork was offered, none is private.
+//!   Otherwise the popped fork is the newest one, `top`.
+//! * **No followed link leads to a fork that is gone.** The owner follows `prev` of private forks
+//!   only. It leads to the root, or to a fork further up the same stack (5), whose join called this
+//!   fork's join and has not returned since. The owner follows `child` from `below` to `top` only.
+//!   Each push of such a fork found the fork before it as `top`: all forks pushed there earlier had
+//!   been popped.
+//! * **The limits are hints**, and relaxed, because they hand nothing over.
+//! * **An ask is not lost.** The owner clears the limits (4) before a thief can find the fork, so
+//!   the ask of its thief comes after that. If the owner overwrites an ask, the ask is about a fork
 //!   that was offered before, and another has just been offered. If `limits.push` is set anyway,
-//!   the next push looks without being asked.
+//!   the next push looks unasked.
 //! * **No worker starves while another has a tree of forks.** While a worker has two forks or more,
 //!   one of them, the largest piece of its work, is in the pool. When a thief takes it, the owner's
-//!   next push or pop offers another. A lone fork is offered if some worker has nothing to do,
-//!   asleep or not, like a lone task (`pool::split`). The price: between two joins, the owner
-//!   answers no ask, except in a loop (6).
+//!   next push or pop offers another. A lone fork is offered if some worker is idle, asleep or not,
+//!   like a lone task (`pool::split`). The price: between two joins, the owner answers no ask,
+//!   except in a loop (6).
 //!
-//! A push stores its fork's address in `top`: a value that it does not load. So the pushes of a
+//! A push stores its fork's address in `top`, a value that it does not load. So the pushes of a
 //! recursion do not wait for one another's stores, as they would with a counter.
 //!
 //! A stack of forks is *closed* while its thread works for another runtime on top of it, or is no
-//! worker. Forks that are pushed meanwhile stay private, so their halves run one after the other.
-//! While a recorded body runs, each fork is offered when it is pushed, since a recording contains
-//! each fork. (This holds while the thread unwinds, too. Then a drop that joins may leave its
-//! stack, and other bodies of this worker keep their forks until it is back.)
+//! worker. Forks pushed meanwhile stay private, so their halves run one after the other. While a
+//! recorded body runs, each fork is offered at its push, because a recording contains each fork.
+//! (This holds while the thread unwinds, too. Then a joining drop may leave its stack, and other
+//! bodies of this worker keep their forks until it is back.)
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -108,7 +108,7 @@ type Link = *const Head;
 const OFFERED: usize = 1;
 const _: () = assert!(align_of::<VTable>() > OFFERED && align_of::<Offer>() > OFFERED);
 
-/// The element behind which the first fork is pushed. Its owner writes to it at every such push, so
+/// The element behind which the first fork is pushed. Its owner writes to it at each such push, so
 /// its cache lines hold nothing else.
 #[derive(Debug)]
 #[repr(C, align(128))]
@@ -121,19 +121,19 @@ struct Limits {
     pop: AtomicBool,
 }
 
-/// The private forks of one worker. Aligned, so that the cache line that a thief writes to holds
-/// nothing else.
+/// The private forks of one worker. Aligned, so that nothing else is in the cache line that a thief
+/// writes.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Forks {
     top: Cell<Link>,
     limits: Limits,
     below: Cell<Link>,
-    /// Leaked, since it must keep its address when this moves.
+    /// Leaked, because it must keep its address when this moves.
     root: NonNull<Root>,
     /// How many times the stack was closed.
     closed: Cell<u32>,
-    /// Whether the body that runs is recorded.
+    /// Whether the running body is recorded.
     recorded: Cell<bool>,
     worker: Cell<Option<CurrentWorker>>,
     /// How many workers the runtime has; 1 for a thread that is no worker.
@@ -203,8 +203,8 @@ impl Limits {
 }
 
 // SAFETY: only the thread that holds the worker's seat touches the forks. Others reach the limits,
-// which are atomics, by a pointer of their own. Users reach the forks through a joiner, which stays
-// on its thread.
+// which are atomics, by their own pointer. Users reach the forks through a joiner, which stays on
+// its thread.
 unsafe impl Sync for Forks {}
 
 impl Forks {
@@ -303,7 +303,7 @@ impl Forks {
         self.look();
     }
 
-    /// The newest fork is recorded. The forks below it were pushed by bodies that are not.
+    /// The newest fork is recorded. Unrecorded bodies pushed the forks below it.
     #[cold]
     #[inline(never)]
     fn offer_recorded(&self, place: Place) {
@@ -332,7 +332,7 @@ impl Forks {
     }
 
     /// Whether to offer the oldest private fork, if there is one. Not while the thread unwinds: a
-    /// thread that waits for a fork may leave its stack, and must not do so while that unwinds.
+    /// thread that waits for a fork may leave its stack, which must not unwind then.
     fn should_offer(&self) -> bool {
         match self.private() {
             Private::None => false,

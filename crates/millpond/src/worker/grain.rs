@@ -2,14 +2,14 @@
 //!
 //! A kind is a closure type (the address of its task table). A worker measures one body in
 //! [`BODIES_PER_MEASUREMENT`], with the processor's time stamp. It measures a body from the pool
-//! only if the last task that it ran or issued has the same scope. It keeps a maximum that decays
-//! slowly, since many short and few long bodies would give a misleading mean. So a kind is short
-//! only if none of its recent bodies was long.
+//! only if the last task that it ran or issued has the same scope. The maximum of a kind counts,
+//! and decays slowly: with many short and few long bodies, a mean would mislead. So a kind is short
+//! only if none of its recent measured bodies was long.
 //!
-//! A body from the pool may first wait for cache lines that another processor has. A body at its
-//! spawn does not. If such waits made a kind long, its tasks would go on through the pool, and go
-//! on to wait. So a body from the pool counts as long only if it takes longer than such waits, or
-//! if many in a row do.
+//! A body from the pool may first wait for cache lines of another processor. A body at its spawn
+//! does not. If such waits made a kind long, its tasks would continue to go through the pool, and
+//! to wait. So a body from the pool counts as long only if it takes longer than such waits, or if
+//! many in a row do.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -25,11 +25,11 @@ const BODIES_PER_MEASUREMENT: u64 = 16;
 const MEASUREMENTS_BEFORE_TRUST: u32 = 4;
 /// Below this, running a body at once costs less than handing it to another worker.
 const BREAK_EVEN_NS: f64 = 100.0;
-/// A body that takes longer than this did not only wait for a few cache lines.
+/// A longer body did not only wait for a few cache lines.
 const COLD_NS: f64 = 1000.0;
-/// After this many bodies in a row that looked cold, the reason is not cold cache lines.
+/// If this many bodies in a row look cold, the reason is not cold cache lines.
 const MAX_COLD_IN_A_ROW: u32 = 16;
-/// Beyond this, it pays to check whether others can find all tasks of the worker.
+/// Before a longer body, a check pays off: whether others can find all tasks of the worker.
 const LONG_NS: f64 = 20_000.0;
 const SLOTS: usize = 256;
 
@@ -42,7 +42,7 @@ pub(crate) enum Length {
     Long,
 }
 
-/// What the runtime knows of each kind. Its workers share this, and rarely write it.
+/// The lengths of all kinds. The workers of a runtime share this, and rarely write it.
 #[derive(Debug)]
 pub(crate) struct Kinds {
     slots: Box<[Slot]>,
@@ -62,7 +62,7 @@ struct Slot {
     cold: AtomicU32,
 }
 
-/// What a worker needs to choose the bodies that it measures.
+/// How a worker chooses the bodies that it measures.
 #[derive(Debug, Default)]
 pub(crate) struct Grains {
     /// The scope of the last task that this worker issued or ran. Only compared, never
@@ -96,7 +96,7 @@ impl Kinds {
         (&self.slots[hash % SLOTS], address)
     }
 
-    /// Whether bodies of this kind are so short that they should run at their spawn.
+    /// Whether bodies of this kind are short enough to run at their spawn.
     #[inline]
     pub(crate) fn is_short(&self, kind: &'static VTable) -> bool {
         self.length(kind) == Length::Short
@@ -118,7 +118,7 @@ impl Kinds {
         }
     }
 
-    /// Notes a measurement. Workers that race lose a measurement, no more.
+    /// Notes a measurement. A race between workers only loses one.
     #[cold]
     fn note(&self, kind: &'static VTable, ticks: u64, ran: Ran) {
         let (slot, address) = self.slot(kind);
@@ -174,7 +174,7 @@ impl Grains {
         Started(nth.is_multiple_of(BODIES_PER_MEASUREMENT).then(ticks))
     }
 
-    /// The body has ended. `kinds` is called only if the body was measured.
+    /// The body has finished. `kinds` is called only if it was measured.
     #[inline(always)]
     pub(crate) fn end<'k>(&self, kinds: impl FnOnce() -> &'k Kinds, kind: &'static VTable, started: Started, ran: Ran) {
         if let Some(start) = started.0 {

@@ -1,4 +1,4 @@
-//! What a worker remembers of the loops that it has run (`each`). Only the worker's thread uses it.
+//! A worker's memory of the loops that it has run (`each`). Only the worker's thread uses it.
 
 use std::cell::Cell;
 
@@ -7,11 +7,11 @@ use crate::clock::{ns_per_tick, ticks};
 /// How many kinds of loops it remembers. A kind is a loop's code.
 const PLACES: usize = 16;
 
-/// How many runs of a tiny loop are not measured, after one that was.
+/// How many runs of a tiny loop are not measured after a measured one.
 const SKIPPED: u8 = 15;
 
-/// Of the remembered time of an item, each shorter measurement leaves this part. The memory is a
-/// maximum that decays, since a loop that is sometimes long must not count as tiny.
+/// Each shorter measurement leaves this part of an item's remembered time. The memory is a maximum
+/// that decays, because a loop that is sometimes long must not count as tiny.
 const DECAY: f64 = 7.0 / 8.0;
 
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(crate) struct Loops {
     known: [Cell<Known>; PLACES],
 }
 
-/// What is known of one kind of loop.
+/// The record of one kind of loop.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Known {
     /// 0 if nothing is known.
@@ -47,14 +47,14 @@ impl Loops {
         &self.known[hash % PLACES]
     }
 
-    /// What is known of a kind.
+    /// The record of a kind.
     #[inline]
     pub(crate) fn known(&self, kind: usize) -> Known {
         let known = self.place(kind).get();
         if known.kind == kind { known } else { Known::default() }
     }
 
-    /// Whether a tiny loop may run without being measured. The kind is known.
+    /// Whether a tiny loop may run unmeasured. The kind is known.
     #[inline]
     pub(crate) fn skip(&self, kind: usize) -> bool {
         let place = self.place(kind);
@@ -66,18 +66,18 @@ impl Loops {
     /// Notes a measured run.
     pub(crate) fn note(&self, kind: usize, ns_per_item: f64, was_helped: bool) {
         let before = self.known(kind).ns_per_item;
-        // At least a little: 0 would mean that nothing is known.
+        // Not 0, which would mean that nothing is known.
         let ns_per_item = ns_per_item.max(before * DECAY).max(0.01);
         self.place(kind).set(Known { kind, ns_per_item, was_helped, skips: SKIPPED });
     }
 
-    /// For how long loops had run alone when this one began, without the time between them.
+    /// For how long loops had run alone when this one began, less the time between them.
     pub(crate) fn alone_ns(&self, start: u64) -> f64 {
         let pause = start.saturating_sub(self.alone_until.get()) as f64 * ns_per_tick();
         (self.alone_ns.get() - pause).max(0.0)
     }
 
-    /// Notes a loop that ran alone for this long, and has just ended.
+    /// Notes a loop that has just ended, and ran alone for this long.
     pub(crate) fn note_alone(&self, ns: f64) {
         let now = ticks();
         let start = now.wrapping_sub((ns / ns_per_tick()) as u64);

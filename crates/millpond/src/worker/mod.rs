@@ -75,13 +75,12 @@ pub(crate) type Locals<E> = (
     <<E as WorkerEngine>::Tracker as Tracker>::Local,
 );
 
-/// The state of one worker. `seat` and `counters` are shared. Only the worker's thread touches
-/// everything else.
+/// The state of one worker. Only the worker's thread touches it, except `seat` and `counters`.
 pub struct Worker<E: WorkerEngine> {
     seat: Seat,
     counters: CachePadded<Counters>,
     /// The `Shared` of its runtime. Untyped, because a debug build describes all types that fields
-    /// lead to, in each unit of the user's program.
+    /// lead to in each unit of the user's program.
     shared: Cell<Option<NonNull<()>>>,
     pool: UnsafeCell<<E::Pool as Pool>::Local>,
     memory: UnsafeCell<<E::Memory as Memory>::Local>,
@@ -98,15 +97,15 @@ pub struct Worker<E: WorkerEngine> {
     wanted: Cell<Option<TaskRef>>,
     /// How many more tasks the loop may run before it returns to the carrier.
     budget: Cell<i32>,
-    /// How many tasks this thread has run while bodies on it waited, since it last looked for the
+    /// How many tasks this thread has run while bodies on it waited, since its last search for the
     /// oldest task.
     run_in_waits: Cell<u32>,
-    /// How often this worker has looked for an old task.
+    /// How often this worker has searched for an old task.
     looks: Cell<usize>,
-    /// Whether this is a spare thread that was called, and has not run anything since.
+    /// Whether this is a spare thread that was called, and has run nothing since.
     is_called: Cell<bool>,
     /// `turn`: the initial value of the budget. `ran`: how many tasks have run, over all budgets,
-    /// since the worker last looked for an old one.
+    /// since its last search for an old one.
     turn: Cell<i32>,
     ran: Cell<u32>,
     /// While the caller of a scope waits, the scope that the loop is restricted to.
@@ -114,7 +113,7 @@ pub struct Worker<E: WorkerEngine> {
     /// Whether this worker was woken for work and has not taken any since (`sleep`, S6).
     owes: Cell<bool>,
     pub(crate) grains: Grains,
-    /// What the task store keeps per seat.
+    /// The task store's part of a seat.
     pub(crate) tasks: <E::Tasks as TaskStore<E>>::Seat,
     /// Versions that the current spawn has retired.
     pub(crate) retired: RefCell<Vec<Retired>>,
@@ -137,7 +136,7 @@ struct Counters {
 /// task that writes the new one.
 pub(crate) type Retired = (NonNull<Version>, u64);
 
-/// What one worker did since the runtime was built; see
+/// The work of one worker since the runtime was built; see
 /// [`Runtime::counts`](crate::Runtime::counts).
 ///
 /// ```
@@ -233,7 +232,7 @@ impl<E: WorkerEngine> Worker<E> {
         more
     }
 
-    /// Counts a body that runs now. Returns its number among the bodies of this worker.
+    /// Counts a running body. Returns its number among the bodies of this worker.
     #[inline]
     pub(crate) fn count_body(&self) -> u64 {
         Self::bump(&self.counters.tasks)
@@ -275,13 +274,13 @@ impl<E: WorkerEngine> Worker<E> {
         if const { size_of::<E::Tracker>() == 0 } { E::Tracker::default() } else { self.shared().tracker() }
     }
 
-    /// What the scheme keeps with the runtime.
+    /// The scheme's part of the runtime.
     #[inline]
     pub(crate) fn scheme_shared(&self) -> &<E::Tracker as Tracker>::Shared {
         if const { size_of::<<E::Tracker as Tracker>::Shared>() != 0 } {
             return &self.shared().scheme;
         }
-        // Most schemes keep nothing: they need not read the shared part.
+        // Most schemes keep nothing, so they need not read the shared part.
         // SAFETY: the pointer is aligned, and the type has no size. The shared part has a value of
         // it, which cannot be told from this one.
         unsafe { NonNull::dangling().as_ref() }
@@ -332,7 +331,7 @@ impl<E: WorkerEngine> Worker<E> {
         }
     }
 
-    /// Called when a body goes on, or another runtime runs, for an unknown time. Hands all that
+    /// Called when a body continues, or another runtime runs, for an unknown time. Hands all that
     /// this worker has put, stolen or collected to others.
     pub(crate) fn step_back(&self, leave: Leave) {
         self.flush_all();
@@ -404,7 +403,7 @@ impl<E: WorkerEngine> Worker<E> {
     }
 
     /// A task for a worker that has none left. If the scheme can search, the worker searches first,
-    /// which costs less than a look at all the others' parts of the pool. Otherwise it steals.
+    /// which costs less than a search of all other parts of the pool. Otherwise it steals.
     fn steal(&self) -> Option<TaskRef> {
         let found = self.search();
         if found.is_some() {

@@ -28,7 +28,7 @@ pub struct NestFrame {
 const _: () = assert!(size_of::<NestFrame>() <= FRAME_HEAD && align_of::<NestFrame>() <= FRAME_ALIGN);
 
 impl TaskRef {
-    /// Where the frame of a parent is.
+    /// The place of a parent's frame.
     pub(crate) fn nest_frame_at(self) -> NonNull<NestFrame> {
         self.frame_at().cast()
     }
@@ -84,8 +84,8 @@ impl NestFrame {
         at
     }
 
-    /// Gives the versions that the descendants left to the parent's versions. Returns the task's
-    /// error, if there is one.
+    /// Gives the versions of the descendants to the parent's versions. Returns the task's error, if
+    /// there is one.
     ///
     /// # Safety
     ///
@@ -155,8 +155,8 @@ impl NestFrame {
     }
 }
 
-/// The error of a parent whose descendants have ended, if there is one. If there is, the versions
-/// that the parent should have written, and that are unwritten, become failed.
+/// The error of a parent whose descendants have ended, if there is one. Then the unwritten versions
+/// that the parent should have written become failed.
 pub(crate) fn outcome(task: TaskRef, scope_state: &ScopeState, dropped: Option<Error>) -> Option<Error> {
     let unset = |record: &&Record| record.declared() == Mode::Write && matches!(record.version().state(), State::Unset);
     let unwritten = || {

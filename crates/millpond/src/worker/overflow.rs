@@ -30,8 +30,8 @@ impl Here {
     const THREAD: Here = Here { guard: 0, size: 0, running: ptr::null() };
 }
 
-/// What a worker runs, in one word, so that noting it costs one store. It is a task, a dataflow
-/// stack (marked in the lowest bit), or nothing.
+/// The running task of a worker, or its dataflow stack (marked in the lowest bit), or nothing. It
+/// is one word, so that noting it costs one store.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Running(*const ());
 

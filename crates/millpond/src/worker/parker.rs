@@ -1,13 +1,12 @@
 //! How a thread waits for a session. The thread may or may not be a worker.
 //!
-//! A worker, of any runtime, lends its slot or suspends the body that waits (`worker::stay`). It
-//! runs the session's tasks on that body's stack only if the body waits for all of them. Other
-//! tasks may wait for what the body does next. A worker of another runtime is abroad
-//! (`worker::wait`, 6).
+//! A worker, of any runtime, lends its seat or suspends the waiting body (`worker::stay`). It runs
+//! the session's tasks on that body's stack only if the body waits for all of them. Other tasks may
+//! wait for what the body does next. A worker of another runtime is abroad (`worker::wait`, 6).
 //!
-//! Any other thread takes a parker: a seat with an inbox but without a pool, on which it sleeps. If
-//! no parker is free, the thread makes one, so no thread waits for a parker. Parkers live as long
-//! as the runtime, as seats must (`worker::wait`, 5).
+//! Any other thread sleeps on a parker: a seat with an inbox but without a pool. If no parker is
+//! free, the thread makes one, so no thread waits for a parker. Parkers live as long as the
+//! runtime, as seats must (`worker::wait`, 5).
 
 use super::Awaited;
 use super::current::{self, CurrentWorker};
@@ -44,7 +43,7 @@ impl Parkers {
     }
 }
 
-/// A parker that is in use. The drop gives it back, also after a panic: it must outlive its wakers.
+/// A parker in use. The drop gives it back, also after a panic: it must outlive its wakers.
 struct Taken<'a>(&'a Parkers, Arc<Seat>);
 
 impl Drop for Taken<'_> {
@@ -70,7 +69,7 @@ impl Place {
         }
     }
 
-    /// Waits until a waiter of this place is woken. The `awaited` tasks bring that about.
+    /// Waits until a waiter of this place is woken. The `awaited` tasks lead to that.
     pub(crate) fn wait(&self, waiter: &Waiter, awaited: Awaited) {
         match self {
             // SAFETY: as above.

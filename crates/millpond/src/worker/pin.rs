@@ -16,7 +16,7 @@ thread_local! {
 }
 
 /// The number of processors that a runtime built here may use. The limits of control groups count,
-/// too. A bound thread therefore asks with its former processors.
+/// too, so a bound thread asks with its former processors.
 pub(crate) fn parallelism() -> usize {
     let bound_to = BEFORE.get().and_then(|before| Processors::of_this_thread().filter(|_| before.bind_this_thread()));
     let parallelism = std::thread::available_parallelism().map_or(1, usize::from);

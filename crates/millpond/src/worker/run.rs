@@ -21,8 +21,8 @@ use crate::worker::engine::store::TaskStore;
 use crate::worker::nest_frame::NestFrame;
 use crate::worker::scope_state::ScopeState;
 
-/// How much stack, in bytes, must be left for a body that runs on top of a waiting one. If half of
-/// the stack is more than this, that much must be left.
+/// How many bytes of stack must be free for a body on top of a waiting one: this many, or half of
+/// the stack if that is more.
 const MIN_STACK_BYTES: usize = 64 * 1024;
 
 /// What the worker loop may run while the caller of a scope waits.
@@ -103,7 +103,7 @@ impl<E: WorkerEngine> Worker<E> {
         None
     }
 
-    /// Whether the loop should return to the carrier. Each call uses up one task of the budget.
+    /// Whether the loop must return to the carrier. Each call uses up one task of the budget.
     #[inline]
     fn must_leave(&self) -> bool {
         let budget = self.budget.get() - 1;
@@ -133,12 +133,12 @@ impl<E: WorkerEngine> Worker<E> {
         mem::forget(guard);
     }
 
-    /// Like `execute`, on top of a body that waits or spawns.
+    /// Like `execute`, on top of a waiting or spawning body.
     pub(crate) fn execute_on_top(&self, task: TaskRef) {
         self.fibers.on_top(|| self.execute(task));
     }
 
-    /// Runs tasks of a stack, on top of a body that waits or spawns, if there is one.
+    /// Runs tasks of a stack, on top of a waiting or spawning body, if there is one.
     #[cfg(feature = "stack")]
     pub(crate) fn in_stack<R>(&self, stack: NonNull<StackHead>, run: impl FnOnce() -> R) -> R {
         self.fibers.in_stack(stack, run)
@@ -148,13 +148,13 @@ impl<E: WorkerEngine> Worker<E> {
         std::ptr::from_ref(self).cast()
     }
 
-    /// Runs the second half of a fork that was taken from the pool.
+    /// Runs the second half of a fork from the pool.
     fn run_fork(&self, fork: TaskRef) -> Option<TaskRef> {
         // SAFETY: the task is a fork, and exists until it has run.
         unsafe { Offer::of(fork) }.ask_for_another();
         // The fork may take long.
         self.leave_tasks(Leave::Body);
-        // This is read before the run, because the task does not exist after it.
+        // Read before the run, because the task does not exist after it.
         let id = fork.record_id();
         let before = if id == 0 { 0 } else { self.log.started(id) };
         // SAFETY: the task was taken from the pool, so it runs once, here.
@@ -191,7 +191,7 @@ impl<E: WorkerEngine> Worker<E> {
         result
     }
 
-    /// Runs the body of a task that was taken from the pool.
+    /// Runs the body of a task from the pool.
     #[inline]
     pub(crate) fn run_body(&self, task: TaskRef) -> Result<(), crate::Error> {
         let id = task.record_id();
@@ -205,8 +205,8 @@ impl<E: WorkerEngine> Worker<E> {
         result
     }
 
-    /// Called before a body that may be long. Other workers must be able to find the tasks that
-    /// wait here.
+    /// Called before a body that may be long. Other workers must be able to find this worker's
+    /// tasks.
     #[inline(always)]
     fn expose_before(&self, kind: &'static VTable) {
         match self.shared().kinds.length(kind) {
@@ -311,7 +311,7 @@ impl<E: WorkerEngine> Worker<E> {
         self.resume_mail();
         if self.fibers.parked() > 0 || !self.has_stack_for_task() {
             // A body that waits for something outside the runtime must not share its thread with
-            // others that hold locks.
+            // bodies that hold locks.
             return false;
         }
         if used_up {
@@ -332,7 +332,7 @@ impl<E: WorkerEngine> Worker<E> {
     }
 
     /// A thread that waits for a scope keeps running its tasks. So now the task that has waited
-    /// longest comes next: on this thread if it is below that scope, otherwise on another one.
+    /// longest comes next: on this thread if it is below that scope, otherwise on another.
     #[cold]
     fn let_oldest_run(&self, scope_state: &ScopeState) {
         let Some(task) = self.take_oldest() else { return };
@@ -371,7 +371,7 @@ impl<E: WorkerEngine> Worker<E> {
         self.fibers.stack_limit().map_or(usize::MAX, |limit| limit.saturating_add(room))
     }
 
-    /// Takes a task for a thread that looks for a particular one.
+    /// Takes a task for a thread that searches for a particular one.
     pub(super) fn take_from_anywhere(&self) -> Option<TaskRef> {
         let stolen = || {
             let stolen = self.shared().pool.steal(self.pool_local())?;
@@ -397,8 +397,7 @@ impl<E: WorkerEngine> Worker<E> {
         self.take_below_if(scope_state, |task| matches!(task.header().role(), Role::Leaf | Role::Combine))
     }
 
-    /// Takes a leaf from below `scope_state` whose kind is known to be short. Such a leaf does not
-    /// wait.
+    /// Takes a leaf from below `scope_state` of a short kind. Such a leaf does not wait.
     pub(crate) fn take_short_below(&self, scope_state: &ScopeState) -> Option<TaskRef> {
         let short = |task: TaskRef| self.shared().kinds.is_short(task.header().vtable());
         self.take_below_if(scope_state, |task| task.header().role() == Role::Leaf && short(task))

@@ -1,10 +1,10 @@
-//! What a worker does if the system has no other stack. Each stack is two mappings, and the system
-//! limits their number. A stack also takes addresses, which the system may limit.
+//! The worker's behaviour if the system has no other stack. Each stack is two mappings, whose
+//! number the system limits. A stack also takes addresses, which the system may limit.
 //!
-//! A body that waits is suspended on its stack, and its worker continues with another stack. If
-//! there is none, the wait is refused with an error ([`Kind::NoStack`]), where an error can be
-//! returned. Some waits cannot return an error: the end of an inner scope, and the wait for a fork.
-//! They wait nevertheless. Then the worker runs a few tasks at once on its thread's own stack.
+//! A waiting body is suspended on its stack, and its worker continues with another stack. If there
+//! is none, the wait is refused with an error ([`Kind::NoStack`]), where an error can be returned.
+//! Two waits cannot return an error: the end of an inner scope, and the wait for a fork. During
+//! these, the worker runs a few tasks at once on its thread's own stack.
 
 use super::Worker;
 use super::current::OnStack;
@@ -17,7 +17,7 @@ use crate::worker::engine::WorkerEngine;
 const MAX_TASKS_ON_THREAD: u32 = 16;
 
 impl<E: WorkerEngine> Worker<E> {
-    /// Returns the reason why the body that runs here must not wait, if there is one.
+    /// Returns the reason why the body here must not wait, if there is one.
     #[inline]
     pub(crate) fn refuses_wait(&self) -> Option<Kind> {
         if fiber::are_scarce() { self.refuses_wait_now() } else { None }

@@ -39,7 +39,7 @@ pub struct ScopeState {
     gaps: Cell<bool>,
     /// The stack that holds the scope's tasks, if any.
     stack: Cell<Option<NonNull<StackHead>>>,
-    /// How many tasks of the scope's stack were ended by thieves, while the stack has not yet moved
+    /// How many tasks of the scope's stack thieves have ended, while the stack has not yet moved
     /// past them.
     thefts: AtomicU32,
     /// The number of joins of tasks that did not run at their spawn. One count represents all joins
@@ -207,7 +207,7 @@ impl ScopeState {
     }
 
     /// Writes the fields in which two such scopes differ, if they have the same stack and their
-    /// tasks are at the same place. The body before must have pushed nothing.
+    /// tasks the same place. The previous body must have pushed nothing.
     ///
     /// # Safety
     ///
@@ -283,7 +283,7 @@ impl ScopeState {
         self.plain.get()
     }
 
-    /// The period since its stack's frame last released what it used. Handles store the epoch in
+    /// The period since its stack's frame last released its versions. Handles store the epoch in
     /// which they were noted (`Datum::is_seen_in`). No other scope that a handle meets ever has the
     /// same epoch, and none has 0.
     #[inline(always)]
@@ -291,7 +291,7 @@ impl ScopeState {
         self.epoch.get()
     }
 
-    /// Ends the epoch: its stack's frame releases what it used.
+    /// Ends the epoch: its stack's frame releases its versions.
     pub(crate) fn end_epoch(&self) {
         let next = self.epoch() + 1;
         self.epoch.set(if next.is_multiple_of(EPOCHS) { new_epoch() } else { next });
@@ -315,7 +315,7 @@ impl ScopeState {
         2 * self.count.count_spawn() + 1
     }
 
-    /// Counts something that has a place in reference order but is not a task. Returns that place.
+    /// Counts a place in reference order without a task, and returns it.
     pub(crate) fn count_gap(&self) -> u64 {
         self.gaps.set(self.gaps.get() || self.has_closures());
         let order = self.count_spawn();
@@ -344,7 +344,7 @@ impl ScopeState {
         (self.next_order() - order).div_ceil(2)
     }
 
-    /// Counts a leaf that runs at once: it is never outstanding.
+    /// Counts a leaf that runs at its spawn: it is never outstanding.
     #[inline]
     pub(crate) fn count_run_inline(&self) {
         self.count.count_spawn();
@@ -403,7 +403,7 @@ impl ScopeState {
         self.seat as usize == seat && self.count.is_open()
     }
 
-    /// Whether the body of a scope that the worker of `seat` owns is over.
+    /// Whether the body of a scope owned by the worker of `seat` has finished.
     pub(crate) fn is_closed_by(&self, seat: usize) -> bool {
         self.seat as usize == seat && self.count.is_closed(self.shared_count())
     }
@@ -444,8 +444,8 @@ impl ScopeState {
         self.seat as usize == NO_SEAT
     }
 
-    /// Asks to be woken by the next completion on another worker. Returns false if no longer `seen`
-    /// tasks are outstanding.
+    /// Asks to be woken by the next completion on another worker. Returns false if fewer than
+    /// `seen` tasks are outstanding.
     pub(crate) fn watch_for_room(&self, waiter: &Waiter, seen: u64) -> bool {
         self.count.watch_for_room(self.shared_count(), waiter, seen)
     }
@@ -471,14 +471,14 @@ impl ScopeState {
         self.count.spawned() >= self.room_until.get()
     }
 
-    /// Notes that the last task that was spawned may be long.
+    /// Notes that the last spawned task may be long.
     #[inline]
     pub(crate) fn note_long(&self) {
         self.last_long.set(self.count.spawned() as u32);
     }
 
-    /// How many tasks were spawned since the last one that may be long, modulo 2³². If there was
-    /// none, since the scope's start.
+    /// How many tasks were spawned since the last one that may be long, modulo 2³². Without such a
+    /// task, since the scope's start.
     pub(crate) fn spawned_short(&self) -> u64 {
         (self.count.spawned() as u32).wrapping_sub(self.last_long.get()).into()
     }
@@ -489,7 +489,7 @@ impl ScopeState {
         self.room_until.set(self.count.spawned() + more);
     }
 
-    /// Closes the scope: its body is over. Returns true if everything is complete already.
+    /// Closes the scope: its body has finished. Returns true if everything is complete already.
     pub(crate) fn close(&self, waiter: Option<&Waiter>) -> bool {
         self.count.close(self.shared_count(), waiter)
     }

@@ -1,6 +1,6 @@
-//! What the workers of a runtime share, and which thread uses which worker context.
+//! The shared part of a runtime's workers, and which thread uses which worker context.
 //!
-//! A *seat* is the index of a worker context. The seats are, in this order:
+//! A *seat* is the index of a worker context. The seats, in this order:
 //!
 //! | seat | used by |
 //! |---|---|
@@ -13,29 +13,29 @@
 //!
 //! # A caller never waits for a seat
 //!
-//! A caller that waited for a seat could wait for itself: a thread that calls one runtime from
-//! within another takes a new seat each time. If all seats are taken, the caller gets a *caller
-//! context*: a pool and a memory manager of the same engine, with a seat for the caller, seats for
-//! spare threads and an inject seat. The tasks of its scope run on the caller's thread and on those
-//! spare threads only. They cannot reach another context: a release puts a task into the pool of
-//! the worker that released it, and only the scope's own bodies and external tasks release its
+//! A caller that waited for a seat could wait for itself, because a thread takes a new seat each
+//! time that it calls one runtime from within another. If all seats are taken, the caller gets a
+//! *caller context*: a pool and a memory manager of the same engine, with a seat for the caller,
+//! seats for spare threads and an inject seat. The tasks of its scope run only on the caller's
+//! thread and on those spare threads. They cannot reach another context: a release puts a task into
+//! the pool of the releasing worker, and only the scope's own bodies and external tasks release its
 //! tasks. The runtime keeps caller contexts for later callers, and frees them with the seats.
 //!
-//! A thread works for the innermost runtime that it has entered. It cannot use the seat that it
-//! holds in an outer runtime: that worker is in the middle of a body, on a stack below that of the
-//! inner runtime. So before the thread enters the inner runtime, the outer worker offers the tasks
-//! that only it can find.
+//! A thread works for the innermost runtime that it has entered. It cannot use its seat of an outer
+//! runtime: that worker is in the middle of a body, on a stack below that of the inner runtime. So
+//! before the thread enters the inner runtime, the outer worker offers the tasks that only it can
+//! find.
 //!
 //! In the child of a fork, every caller gets a caller context of that process (`after_fork`).
 //!
 //! # The inject lock
 //!
-//! A thread that holds it never waits. The only user code that runs under it is the `==` of
-//! reducers. While such code runs, the thread counts as no worker: a fork runs its halves one after
-//! the other, and the thread cannot open a scope (`enter`), take another inject lock (`visit`) or
-//! take a seat (`sit`). An attempt panics, the runtime catches the panic, and the reducers count as
-//! unequal. The same rules hold for sinks (`record::delivery`), since a worker calls them in the
-//! middle of its work.
+//! A thread that holds it never waits. The only user code under it is the `==` of reducers. While
+//! such code runs, the thread counts as no worker: a fork runs its halves one after the other, and
+//! the thread cannot open a scope (`enter`), take another inject lock (`visit`) or take a seat
+//! (`sit`). An attempt panics, the runtime catches the panic, and the reducers count as unequal.
+//! The same rules hold for sinks (`record::delivery`), because a worker calls them in the middle of
+//! its work.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
@@ -71,18 +71,18 @@ pub struct Shared<E: WorkerEngine> {
     this: Weak<Shared<E>>,
     pub(crate) config: Config,
     choices: Choices<E>,
-    // Declared before the pool and the memory manager, since workers own local parts of both.
+    // Declared before the pool and the memory manager, because workers own local parts of both.
     workers: Box<[Worker<E>]>,
     pub(crate) pool: E::Pool,
     pub(crate) memory: E::Memory,
-    /// What the scheme keeps with the runtime.
+    /// The scheme's part of the runtime.
     pub(crate) scheme: <E::Tracker as Tracker>::Shared,
     pub(crate) sleep: Arc<Sleep>,
     pub(crate) spares: Spares,
-    /// What the task store keeps with the runtime.
+    /// The task store's part of the runtime.
     pub(crate) tasks: <E::Tasks as TaskStore<E>>::Shared,
     pub(crate) kinds: Kinds,
-    /// Where threads that are no workers wait.
+    /// Where threads without a seat wait.
     pub(crate) parkers: Parkers,
     pub(crate) recorder: Recorder,
     /// The account of unfinished tasks, if there is one.
@@ -137,8 +137,8 @@ impl<E: WorkerEngine> Shared<E> {
     }
 
     /// Like `caller_context`, for the child of a fork: without other threads, and without the
-    /// parent's recorder and watchdog. These have locks that a thread of the parent may have held,
-    /// and sinks that write to files of the parent.
+    /// parent's recorder and watchdog. A thread of the parent may have held their locks, and sinks
+    /// write to files of the parent.
     pub(crate) fn context_after_fork(&self) -> std::sync::Arc<Self> {
         self.caller_context_with(0, None, Recorder::default(), None)
     }
@@ -209,7 +209,7 @@ impl<E: WorkerEngine> Shared<E> {
         this
     }
 
-    /// Whether a worker that looks might find a task.
+    /// Whether a search of a worker might find a task.
     pub(crate) fn has_work(&self) -> bool {
         self.has_tasks() || E::Tasks::may_have_work(self)
     }
@@ -286,9 +286,8 @@ impl<E: WorkerEngine> Shared<E> {
         self.shut_down.load(Ordering::Acquire)
     }
 
-    /// Keeps the runtime alive, even if the user drops it meanwhile. For a thread from outside
-    /// whose next step may end the scope. It calls this before that step, while the scope keeps the
-    /// runtime.
+    /// Keeps the runtime alive, even if the user drops it meanwhile. A thread from outside calls
+    /// this before a step that may end the scope, while the scope keeps the runtime.
     pub(crate) fn keep(&self) -> std::sync::Arc<Self> {
         self.this.upgrade().expect("a scope is open, and its runtime is there as long as that")
     }
@@ -311,7 +310,7 @@ impl<E: WorkerEngine> Shared<E> {
         self.spares.threads().into_iter().chain(of_caller_contexts).collect()
     }
 
-    /// Lets a spare thread work in place of this one, which waits. Returns false if there is none.
+    /// Lets a spare thread work in place of this waiting one. Returns false if there is none.
     pub(crate) fn lend(&self) -> bool {
         if self.is_forked() {
             return false;
@@ -334,8 +333,8 @@ impl<E: WorkerEngine> Shared<E> {
         }
     }
 
-    /// Runs `f` as the worker that this thread is. If it is none, on a seat for callers, of this
-    /// runtime or of a caller context.
+    /// Runs `f` as the worker of this thread. If it is no worker, it takes a seat for callers, of
+    /// this runtime or of a caller context.
     pub(crate) fn enter<R>(&self, f: impl FnOnce(&Worker<E>) -> R) -> R {
         let (mut f, mut result) = (Some(f), None);
         E::enter_as_worker(self, &mut |worker| {
@@ -348,7 +347,7 @@ impl<E: WorkerEngine> Shared<E> {
 
     pub(crate) fn enter_here(&self, f: &mut dyn FnMut(&Worker<E>)) {
         // The only user code on an inject seat is a comparison of reducers, whose panic is caught.
-        // If such code waited in a scope, a task of that scope might need the seat. No other thread
+        // If it waited in a scope, a task of that scope might need the seat, and no other thread
         // could know that the waiting thread holds it.
         assert!(
             !visits_any(),
@@ -380,7 +379,7 @@ impl<E: WorkerEngine> Shared<E> {
         result.unwrap_or_else(|payload| resume_unwind(payload));
     }
 
-    /// Runs `f` as the worker that this thread is. If it is none, on the inject seat. `f` spawns
+    /// Runs `f` as the worker of this thread, or on the inject seat if it is none. `f` spawns
     /// tasks, but does not run them.
     pub(crate) fn visit<R>(&self, f: impl FnOnce(&Worker<E>) -> R) -> R {
         if let Some(worker) = worker_of(self) {
@@ -413,7 +412,7 @@ impl<E: WorkerEngine> Shared<E> {
         self.parkers.sit(self.runtime_id, f)
     }
 
-    /// The seat that holds the tasks which threads without a seat spawn.
+    /// The seat that holds the tasks spawned by threads without a seat.
     pub(crate) fn inject_seat(&self) -> usize {
         self.workers.len() - 1
     }

@@ -21,32 +21,32 @@
 //!   was still ASLEEP, it also uncounts itself.
 //! - S5. If there is no work, it blocks until its state is no longer ASLEEP, and swaps it for
 //!   AWAKE. If that swap shows CHOSEN, the worker *owes* a look for work. A worker that watches for
-//!   work without a publisher (`stack::thief::search`) blocks for a limited time only, and then
-//!   goes back to S4.
-//! - S6. The worker owes the look until it takes a task. It may turn to something else instead: to
-//!   its inbox, or to the end of its own wait. Then it looks for work, after that decision and
-//!   before it begins. If there is work, it continues as a publisher at P2.
+//!   unannounced work (`stack::thief::search`) blocks for a limited time only, and then continues
+//!   at S4.
+//! - S6. The worker owes the look until it takes a task. If it turns to something else instead (its
+//!   inbox, or the end of its own wait), it looks for work after that decision and before it
+//!   begins. If there is work, it continues as a publisher at P2.
 //!
-//! A publisher of work that any worker may take proceeds as follows:
+//! A publisher of work for any worker:
 //!
-//! - P1. It makes the work visible (before it calls `work_arrived`).
-//! - P2. It issues a SeqCst fence.
-//! - P3. It loads `sleepers`. If the count is 0, it is done.
-//! - P4. It looks for a seat that is ASLEEP, and makes it CHOSEN by a compare-and-swap. If there is
-//!   no such seat, it is done.
-//! - P5. It uncounts the seat, and unblocks its thread.
+//! - P1. makes the work visible (before it calls `work_arrived`);
+//! - P2. issues a SeqCst fence;
+//! - P3. loads `sleepers`, and is done if the count is 0;
+//! - P4. looks for a seat that is ASLEEP, and makes it CHOSEN by a compare-and-swap. Without such a
+//!   seat, it is done;
+//! - P5. uncounts the seat, and unblocks its thread.
 //!
-//! A publisher saves the fence if P1 is a SeqCst read-modify-write. It also saves the fence if it
-//! finds, by a SeqCst load, that another thread has made the work visible. In both cases it loads
-//! `sleepers` with SeqCst, and continues with P2 only if the count is not 0. If the count is 0, S1
-//! comes later in the single order of these operations, and so does S3. Therefore S4 sees the work.
+//! A publisher saves the fence if P1 is a SeqCst read-modify-write, or if it finds by a SeqCst load
+//! that another thread has made the work visible. Then it loads `sleepers` with SeqCst, and
+//! continues with P2 only if the count is not 0. If the count is 0, S1 comes later in the single
+//! order of these operations, and so does S3. Therefore S4 sees the work.
 //!
-//! A caller has something for one seat. C1 and C2 are as P1 and P2. C3: if that seat is ASLEEP, the
-//! caller makes it CALLED and continues as in P5. If it is not ASLEEP, the caller is done.
+//! A caller has something for one seat. C1 and C2 are like P1 and P2. C3: if that seat is ASLEEP,
+//! the caller makes it CALLED and continues with P5. Otherwise the caller is done.
 //!
-//! A thread can wait for a call only, because another thread works in its place (`worker::spares`).
-//! It is AWAY instead of ASLEEP. It is not counted, and no publisher chooses it. S2 to S5 and C1 to
-//! C3 hold for it with that state.
+//! A thread waits only for a call if another thread works in its place (`worker::spares`). Its
+//! state is AWAY instead of ASLEEP. It is not counted, and no publisher chooses it. S2 to S5 and C1
+//! to C3 hold for it with that state.
 //!
 //! Why no wake-up is lost, case by case:
 //!
@@ -61,26 +61,24 @@
 //!   saw, so their next S4 sees the work.
 //! - **Chosen while it finds work itself.** The swap of S4 shows CHOSEN. The sleeper already has
 //!   something to do, and it may have been chosen for other work. It passes the wake-up on, as a
-//!   publisher from P2 on. (If the swap shows CALLED, the reason for the call is in its inbox, and
-//!   it is awake.)
+//!   publisher from P2 on. (If the swap shows CALLED, the reason is in its inbox, and it is awake.)
 //! - **Called after it was chosen.** The inbox may keep the seat busy. A call that finds CHOSEN
 //!   takes the choice back (CHOSEN becomes CALLED) and passes the wake-up on. S5 then shows CALLED,
-//!   and the worker owes nothing. A call after S5 finds AWAKE and does nothing. In that case the
-//!   worker owes a look, and looks when it turns to its inbox (S6). A look right after waking does
-//!   not suffice, because the message may arrive after it. The look of S6 sees the work that the
-//!   seat was chosen for, unless another worker has taken it. The compare-and-swap of P4 and the
-//!   swap of S5 make the work visible to it.
+//!   and the worker owes nothing. A call after S5 finds AWAKE and does nothing. Then the worker
+//!   owes a look, and looks when it turns to its inbox (S6). A look right after waking does not
+//!   suffice, because the message may arrive after it. Unless another worker has taken the work
+//!   that the seat was chosen for, the look of S6 sees it: the compare-and-swap of P4 and the swap
+//!   of S5 make it visible.
 //! - **It takes a task that it was not chosen for.** The publisher of that task chose another seat,
-//!   or saw no seat ASLEEP. A seat that falls asleep later sees the remaining work in S4. One
-//!   wake-up may announce several tasks. Then a thief that steals one and sees more passes the
-//!   wake-up on (`Worker::steal`).
+//!   or saw no seat ASLEEP. A seat that falls asleep later sees the remaining work in S4. If one
+//!   wake-up announces several tasks, a thief that steals one and sees more passes it on
+//!   (`Worker::steal`).
 //! - **Woken before it blocks.** P5 comes between S4 and S5. The waker changes the state first and
-//!   takes the seat's lock after that. The sleeper reads the state under the same lock before it
-//!   blocks. Either the sleeper reads the change, or P5 sees that the sleeper is blocked and
-//!   notifies it.
+//!   takes the seat's lock after that. The sleeper reads the state under that lock before it
+//!   blocks. Either it reads the change, or P5 sees that it is blocked and notifies it.
 //!
 //! Only a seat's sleeper and its wakers take the seat's lock. If no worker sleeps, a publisher pays
-//! for the fence and for one load. All workers then share the cache line of that load.
+//! for the fence and for one load, whose cache line all workers then share.
 
 use std::time::Duration;
 
@@ -109,15 +107,15 @@ mod tests;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Idle {
-    /// The worker keeps looking for tasks and never sleeps. This is the shortest way to the next
-    /// task. It costs one core for each worker as long as the runtime lives. (A thread that waits
-    /// within a body sleeps after a while, and another thread works in its place.)
+    /// The worker searches for tasks without a break, and never sleeps. The next task starts
+    /// soonest. It costs one core for each worker as long as the runtime lives. (A thread that
+    /// waits within a body sleeps after a while, and another thread works in its place.)
     Busy,
-    /// The worker looks for tasks for about 50 µs, then sleeps. If tasks follow each other closely,
-    /// they find it awake. An idle runtime uses no processor time.
+    /// The worker searches for tasks for about 50 µs, then sleeps. Tasks that follow each other
+    /// closely find it awake. An idle runtime uses no processor time.
     #[default]
     Hybrid,
-    /// The worker sleeps at once. Use it on machines that also do other work. Every wake-up costs
+    /// The worker sleeps at once. Use it on machines that also do other work. Each wake-up costs
     /// the spawner about 10 µs.
     Sleep,
 }
@@ -186,8 +184,7 @@ impl Sleep {
         }
     }
 
-    /// Call this after something has arrived that only this seat can take. Wakes the seat if it
-    /// sleeps.
+    /// Call this after something has arrived for this seat alone. Wakes the seat if it sleeps.
     #[inline]
     pub(crate) fn wake(&self, seat: usize) {
         fence(SeqCst);
@@ -238,8 +235,7 @@ impl Sleep {
     }
 
     /// Like `wait`, but the worker blocks at most for the time that `watch` returns, and then looks
-    /// again. It calls `watch` after each look that found nothing. Use it for work that no
-    /// publisher announces.
+    /// again. It calls `watch` after each look that found nothing. Use it for unannounced work.
     pub(crate) fn wait_watching(
         &self,
         seat: usize,
@@ -281,7 +277,7 @@ impl Sleep {
 
     /// Looks for a while, like a worker before it sleeps. Returns whether `found` has returned
     /// true. The time is limited even where workers never sleep, because this thread waits and must
-    /// lend its slot.
+    /// lend its seat.
     pub(crate) fn look(&self, mut found: impl FnMut() -> bool) -> bool {
         let idle = if self.idle == Idle::Busy { Idle::Hybrid } else { self.idle };
         spin(idle, &mut found)

@@ -1,37 +1,38 @@
-//! Spare threads: they work in the place of threads that wait inside a body.
+//! Spare threads: they work in place of threads that wait inside a body.
 //!
-//! A body waits on its own thread. Meanwhile that thread runs only what the body waits for, so user
-//! code may keep a lock, a borrow or a thread-local across a wait. If there is nothing of that kind
-//! to run, the thread *lends its slot*, and a spare thread works instead. When the wait is over,
-//! the thread takes its slot back and continues at once. If there is then one spare thread too
-//! many, a spare rests after the task that it runs.
+//! A body waits on its own thread. Meanwhile that thread runs only what the body waits for, because
+//! user code may keep a lock, a borrow or a thread-local across a wait (`stay`). If it finds no
+//! such task, the thread *lends its seat*: a spare thread works in its place, at the spare's own
+//! seat. When the wait is over, the thread takes its seat back and continues at once. If there is
+//! then one spare too many, a spare rests after its task.
 //!
 //! ```text
 //!   spare:    REST ── called by a lender (2) ──▶ UP ── one too many (4) ──▶ REST
 //!
-//!   surplus = spare threads that are UP − slots that are lent,  never negative
+//!   surplus = spare threads that are UP − seats that are lent,  never negative
 //! ```
 //!
 //! 1. **Lend, with a surplus**: the lender takes 1 from the surplus, by a compare-and-swap. A spare
-//!    thread that is UP keeps that slot. It works, or it sleeps like a worker that finds nothing.
+//!    that is UP now counts for this seat, and does not rest. It works, or sleeps like a worker
+//!    that finds nothing.
 //! 2. **Lend, without a surplus**: under the lock, the lender takes a spare that rests, or one that
 //!    was never started. It marks that spare UP, and calls or starts it. If there is none, the
-//!    lender keeps its slot and suspends the body on a fiber. If the system refuses to start a
-//!    thread, a lender tries again after a while.
-//! 3. **Take back**: the lender adds 1 to the surplus, and rings the spares that are UP. After
-//!    their task they check step 4.
-//! 4. **Rest**: a spare that keeps no suspended body takes 1 from the surplus under the lock, if
-//!    there is any. It marks itself as resting, and gives away what it holds for others. It sleeps
-//!    AWAY (`sleep`) until it is UP again.
+//!    lender keeps its seat; `stay` (step 4) says when it suspends its body instead. If the system
+//!    refuses to start a thread, no lender asks for one again for 100 ms (`AFTER_REFUSAL`).
+//! 3. **Take back**: the lender adds 1 to the surplus, and rings the spares that are UP. They check
+//!    step 4 after their task.
+//! 4. **Rest**: a spare without suspended bodies takes 1 from the surplus under the lock, if there
+//!    is any. It marks itself as resting, and gives away what it holds for others. It sleeps AWAY
+//!    (`sleep`) until it is UP again.
 //!
 //! * A lender that finds neither a surplus nor a resting spare has not missed one. Step 4 takes
 //!   from the surplus and adds to the resting spares under the lock. Step 2 takes the same lock,
 //!   and checks the surplus once more under it.
-//! * A spare that sleeps like a worker stays UP while there is a surplus. The next lender uses it
-//!   without a call (1). If it is woken for work in the meantime, it runs one task and then rests
-//!   (4). For that one task there is one thread more than there are slots.
-//! * A thread that has parked bodies on fibers runs nothing else if it can lend its slot. Only this
-//!   thread can resume those bodies, and they may hold locks.
+//! * While there is a surplus, a spare that sleeps like a worker stays UP. The next lender uses it
+//!   without a call (1). If it is woken for work before, it runs one task and then rests (4).
+//!   During that task, one thread too many works.
+//! * A thread with suspended bodies runs nothing else if it can lend its seat. Only this thread can
+//!   resume those bodies, and they may hold locks.
 
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -48,8 +49,8 @@ mod loom_tests;
 /// The number of spare threads for each worker.
 pub(crate) const PER_WORKER: usize = 4;
 
-/// How long no thread is requested after the system has refused one. Each refusal costs several
-/// system calls.
+/// After the system has refused a thread, none is requested for this long. Each refusal costs
+/// several system calls.
 const AFTER_REFUSAL: Duration = Duration::from_millis(100);
 
 /// The spare threads of a runtime. Their seats are consecutive.
@@ -65,7 +66,7 @@ pub(crate) struct Spares {
 #[derive(Debug, Default)]
 struct Rack {
     resting: Vec<usize>,
-    /// How many spares were requested so far. They have the lowest seats.
+    /// How many spares were requested so far: those with the lowest seats.
     started: usize,
     /// Which of these the system has refused, and when the last refusal was.
     refused: Vec<usize>,
@@ -73,7 +74,7 @@ struct Rack {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Which spare takes a slot that is lent.
+/// Which spare works in place of a lender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taker {
     /// A spare that is already UP.
@@ -145,7 +146,7 @@ impl Spares {
         up.map(|(nth, _)| self.first_seat + nth)
     }
 
-    /// Whether there are more spares UP than slots lent.
+    /// Whether more spares are UP than seats are lent.
     pub(crate) fn has_surplus(&self) -> bool {
         self.surplus.load(Relaxed) > 0
     }
@@ -169,7 +170,7 @@ impl Spares {
         self.has(seat) && !self.is_up(seat)
     }
 
-    /// Whether the spare at this seat is to work.
+    /// Whether the spare at this seat must work.
     pub(crate) fn is_up(&self, seat: usize) -> bool {
         self.up[seat - self.first_seat].load(Acquire)
     }

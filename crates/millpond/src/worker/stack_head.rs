@@ -1,5 +1,5 @@
-//! What workers, scopes and joins know of a dataflow stack. The stack itself (`stack`) comes above
-//! them.
+//! The interface of a dataflow stack to workers, scopes and joins. The stack itself (`stack`) is
+//! above them.
 
 use std::ptr::NonNull;
 use std::task::Waker;
@@ -22,7 +22,7 @@ pub(crate) struct StackOps {
     pub(crate) is_drained: unsafe fn(NonNull<StackHead>) -> bool,
     /// Whether the closure with this place in reference order has ended.
     pub(crate) has_ended: unsafe fn(NonNull<StackHead>, TaskRef, u64) -> bool,
-    /// Wakes a future when that closure of the scope has ended. Returns false if it has.
+    /// Wakes a future when that closure of the scope has ended. Returns false if it has already.
     pub(crate) wake_when_ended: fn(&ScopeState, TaskRef, u64, &Waker) -> bool,
 }
 
@@ -39,8 +39,8 @@ impl StackHead {
 }
 
 impl ScopeState {
-    /// Whether a stack holds tasks of the scope that it has not yet handed on. The scope's body
-    /// calls this.
+    /// Whether a stack holds tasks of the scope that it has not handed on. The scope's body calls
+    /// this.
     pub(crate) fn has_closures(&self) -> bool {
         self.stack_head().is_some_and(|head| {
             // SAFETY: a scope's stack stays until the scope ends.

@@ -1,38 +1,41 @@
 //! How a body waits on its own thread, and when the worker suspends the body instead.
 //!
-//! User code may hold a lock, a borrow or a thread-local across a wait. So a thread whose body
-//! waits runs only what the body waits for, as long as it finds such tasks:
+//! User code may hold a lock, a borrow or a thread-local across a wait. So the thread of a waiting
+//! body runs only what the body waits for, as long as it finds such tasks:
 //!
-//! 1. Tasks below the body, from the working end of this worker's part of the pool
+//! 1. It runs tasks below the body, from the working end of this worker's part of the pool
 //!    (`Worker::wait`).
-//! 2. Nothing: the thread lends its slot to a spare thread (`spares`), which works in its place.
-//!    Without a spare, the slot is idle.
-//! 3. After a while, tasks below the body from anywhere in the pool ([`Worker::search_for`]). Other
-//!    workers may never reach these tasks: they may wait behind others, all of which want the lock
-//!    that this body holds. If this stack has no room for another body, this body is suspended, and
-//!    the task runs on another stack.
-//! 4. Without a spare, the thread suspends this stack and runs other tasks in two cases: it could
-//!    run nothing itself (a session's datum), or no body has begun anywhere for long. If other
-//!    bodies of the thread are suspended, it does so at once, because it has to resume them.
+//! 2. If it finds none, it lends its seat to a spare thread (`spares`), which works in its place.
+//!    Without a spare, the thread idles.
+//! 3. After a while, it runs tasks below the body from anywhere in the pool
+//!    ([`Worker::search_for`]). Other workers may never reach these tasks: they may be behind
+//!    others that all want the lock of this body. If this stack has no room for another body, the
+//!    thread suspends this body, and runs the task on another stack.
+//! 4. It suspends this stack and runs other tasks in three cases. If other bodies of the thread are
+//!    suspended, it does so instead of step 2, because its carrier must resume them. If there is no
+//!    spare and the thread does not know which tasks end the wait (`Awaited::is_known`), it does so
+//!    at once. An example is the wait for a session's datum. If there is no spare and the tasks are
+//!    known, it does so when no body has begun anywhere for 2 ms (`STUCK`). Until then it takes
+//!    step 3 at growing intervals.
 //!
-//! The carrier of a thread with suspended bodies does the same for all of them. It lends its slot,
-//! and searches for what they wait for. If it cannot lend, it searches a little before each other
-//! task that it runs. On the dataflow stack, a stack job continues the scope of a body. It is
-//! available when the body is suspended, and the carrier runs it next (`Worker::want_stack_job`).
+//! The carrier of a thread with suspended bodies does the same for all of them. It lends its seat,
+//! and searches for what they wait for. Without a spare, it searches a little before each other
+//! task. On the dataflow stack, a stack job continues the scope of a body. The carrier runs it next
+//! after the body was suspended (`Worker::want_stack_job`).
 //!
 //! In the child of a fork, no other thread works for a runtime of the parent. There a scope's only
-//! thread waits for no other thread. It goes from step 1 directly to step 3, through the whole
-//! pool, and then to step 4. A body of a scope that was open at the fork runs nothing.
+//! thread goes from step 1 directly to step 3, through the whole pool, and then to step 4. A body
+//! of a scope that was open at the fork runs nothing.
 //!
-//! The end of a session needs all its tasks, like the end of a scope. Step 3 looks for them. The
-//! join of a session's task needs that task, and the tasks that it depends on. Those are not known,
-//! but they were spawned before. So if no body has begun anywhere for long, step 3 also takes
-//! earlier tasks of the session, and tasks below them. One of these may need a lock that this body
-//! holds, although the join does not need that task. Then the program does not end. The same holds
-//! for a wait for a session's datum, and for a wait for room.
+//! The end of a session needs all its tasks, like the end of a scope. Step 3 searches for them. The
+//! join of a session's task needs that task, and the tasks that it depends on. The latter are not
+//! known, but they were spawned before. So if no body has begun anywhere for 2 ms, step 3 also
+//! takes earlier tasks of the session, and tasks below them. One of these may need a lock that this
+//! body holds, although the join does not need that task. Then the program does not end. The same
+//! holds for a wait for a session's datum, and for a wait for room.
 //!
-//! A body that waits for something outside the runtime, a future, is suspended at once. Its thread
-//! lends its slot, if it can, and waits for what its bodies wait for.
+//! A body that waits for something outside the runtime, such as a future, is suspended at once. Its
+//! thread lends its seat, if it can, and waits for what its bodies wait for.
 
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
@@ -47,20 +50,19 @@ use crate::worker::engine::store::TaskStore;
 use crate::worker::forks::Private;
 use crate::worker::scope_state::ScopeState;
 
-/// How long a thread that looks by itself sleeps between two looks.
+/// How long a thread sleeps between two checks of an event that no thread announces.
 pub(super) const PAUSE: Duration = Duration::from_micros(50);
 
-/// How long a wait takes until its thread searches the pool itself. The first pause depends on
-/// whether the slot is lent. `MAX_PAUSE` is the longest one. After each search that finds nothing
-/// the time doubles.
+/// How long a thread waits until it searches the pool itself. The first pause depends on whether
+/// the seat is lent. After each search that finds nothing, the pause doubles, up to `MAX_PAUSE`.
 const FIRST_PAUSE_LENT: Duration = Duration::from_millis(1);
 const FIRST_PAUSE: Duration = PAUSE;
 const MAX_PAUSE: Duration = Duration::from_millis(64);
 
-/// How many tasks the first search looks through. The number doubles each time.
+/// How many tasks the first search checks. The number doubles each time.
 const FIRST_SEARCH: usize = 64;
 
-/// If no body has begun anywhere for this long, a thread whose slot is not lent suspends its body.
+/// If no body has begun anywhere for this long, a thread suspends its body if its seat is not lent.
 const STUCK: Duration = Duration::from_millis(2);
 
 /// What a wait is for, as far as this thread could run it.
@@ -92,9 +94,9 @@ impl Awaited {
     /// lead to this also counts.
     fn is(self, task: TaskRef, stuck: bool) -> bool {
         match self {
-            // A stack job runs tasks of the stack that holds its scope's tasks. Tasks of this stack
-            // that are further down than the waiting body are not run by other workers before that
-            // body continues (`stack::thief::theft`, 2).
+            // A stack job runs tasks of the stack that holds its scope's tasks. Other workers run
+            // no task of this stack further down than the waiting body before that body continues
+            // (`stack::thief::theft`, 2).
             // SAFETY: the awaited scope is open. The scope of a task in the pool exists, except for
             // forks.
             Awaited::Below(scope_state) => task.header().role() != Role::Fork && unsafe { is_below(task, scope_state) },
@@ -127,8 +129,7 @@ unsafe fn is_below(task: TaskRef, scope_state: NonNull<ScopeState>) -> bool {
 pub(super) struct Patience {
     pause: Option<Duration>,
     search: usize,
-    /// The number of bodies that had begun at the last check, and the time since which it is
-    /// unchanged.
+    /// The number of bodies that had begun at the last check, and since when it is unchanged.
     begun: u64,
     since: Instant,
 }
@@ -148,7 +149,7 @@ impl Patience {
         self.search = self.search.saturating_mul(2);
     }
 
-    /// Whether the number of begun bodies has not changed for long.
+    /// Whether no body has begun for longer than `STUCK`.
     fn is_over(&mut self, begun: u64) -> bool {
         if begun != self.begun {
             (self.begun, self.since) = (begun, Instant::now());
@@ -157,18 +158,18 @@ impl Patience {
     }
 }
 
-/// What a waiting thread looks for.
+/// What a waiting thread searches for.
 #[derive(Clone, Copy, Debug)]
 enum Sought {
     /// What this body, or the caller of a scope, waits for.
     This(Awaited),
-    /// What the suspended bodies of this thread wait for, as far as that is known.
+    /// What the suspended bodies of this thread wait for, as far as it is known.
     ByBodies,
 }
 
 impl Sought {
-    /// Whether a thread keeps waiting if no spare thread takes its slot. With suspended bodies it
-    /// does not: each of them may continue because of what the thread runs next.
+    /// Whether a thread keeps waiting if no spare thread takes its seat. A thread with suspended
+    /// bodies does not: each task that it runs may let one of them continue.
     fn goes_on_unlent(self, patience: &mut Patience, begun: u64) -> bool {
         match self {
             Sought::This(awaited) => awaited.is_known() && !patience.is_over(begun),
@@ -211,9 +212,9 @@ impl<E: WorkerEngine> Worker<E> {
         debug_assert!(waiter.is_delivered());
     }
 
-    /// Call this before this stack is suspended. The stack job that continues the awaited scope
-    /// becomes the next task of this thread. Another worker that ran it might also have suspended
-    /// bodies, and no spare thread for its slot.
+    /// Call this before suspending this stack. The stack job that continues the awaited scope
+    /// becomes the next task of this thread. Another worker might have suspended bodies itself, and
+    /// no spare thread for its seat.
     fn want_stack_job(&self, awaited: Awaited) {
         while let Some(stack_job) = E::Tasks::next_stack_job(self) {
             if self.wanted.get().is_none() && awaited.is(stack_job, false) && self.has_another_stack() {
@@ -243,8 +244,7 @@ impl<E: WorkerEngine> Worker<E> {
             if waiter.is_delivered() {
                 return true;
             }
-            // Tasks that this thread ran may have suspended bodies on it. Its carrier must resume
-            // those.
+            // Tasks that this thread ran may have been suspended. Its carrier must resume them.
             if !self.may_lend() || !self.wait_a_while(Sought::This(awaited), None, &mut patience, &|| false) {
                 return false;
             }
@@ -252,10 +252,10 @@ impl<E: WorkerEngine> Worker<E> {
     }
 
     /// Like `stay`, for the caller of a scope on its own stack. That thread may have suspended
-    /// bodies on fibers. Also returns when `done` is true, which tasks of this worker bring about.
+    /// bodies on fibers. Also returns when `done` is true: tasks of this worker make it true.
     pub(crate) fn wait_on_carrier(&self, waiter: &Waiter, awaited: Awaited, done: impl Fn() -> bool) {
-        // The available stack jobs run tasks of this caller's own stack. Each needs a stack to run
-        // on.
+        // The available stack jobs run tasks of this caller's own stack. Each needs another stack
+        // to run on.
         while self.has_stack_for_task()
             && let Some(stack_job) = E::Tasks::next_stack_job(self)
         {
@@ -295,8 +295,8 @@ impl<E: WorkerEngine> Worker<E> {
         }
     }
 
-    /// Looks for mail for a while, before a spare thread takes over. Most waits that follow a theft
-    /// are short.
+    /// Checks for mail for a while, before a spare thread takes over. Most waits after a theft are
+    /// short.
     fn look_for_mail(&self) {
         let shared = self.shared();
         if shared.spares.are_none() {
@@ -317,8 +317,8 @@ impl<E: WorkerEngine> Worker<E> {
         self.wait_a_while(Sought::ByBodies, at_most, patience, done)
     }
 
-    /// Lends the slot, if it can, and waits for mail, or until `done`. After some time the thread
-    /// runs what it finds itself. Returns false if the thread must not keep waiting.
+    /// Lends the seat, if it can, and waits for mail, or until `done`. After some time the thread
+    /// runs what it finds itself. Returns false if it must not keep waiting.
     fn wait_a_while(
         &self,
         sought: Sought,
@@ -390,7 +390,7 @@ impl<E: WorkerEngine> Worker<E> {
     }
 
     /// Takes a wanted task out of the pool, if one is among the first `most`. The tasks before it
-    /// have to be taken out for that, and are put back.
+    /// are taken out for that, and put back.
     fn search_for(&self, most: usize, is_wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         // On a fiber, the task may need another fiber.
         let has_stack = if self.is_carrier() { self.has_stack_for_task() } else { self.has_another_stack() };
@@ -415,7 +415,7 @@ impl<E: WorkerEngine> Worker<E> {
     }
 
     /// Like `suspend`, in the child of a fork, for a scope that was open at the fork. No thread of
-    /// the runtime works there. Only other code of the child can wake the waiter.
+    /// the runtime works there, so only other code of the child can wake the waiter.
     #[cold]
     pub(super) fn wait_after_fork(&self, waiter: &Waiter, awaited: Awaited) {
         if !waiter.park() {

@@ -2,8 +2,8 @@
 //!
 //! If a thread finds no addresses for its stack of signal handlers, the process ends. So under such
 //! a limit, a thread is started only if there is room for more than that. The next thread is
-//! started after this one has all its memory. That includes the allocator's arena for the thread,
-//! which takes 128 MiB for a moment if it can.
+//! started after this one has all its memory, including the allocator's arena for the thread, which
+//! briefly takes 128 MiB if it can.
 
 use std::io;
 use std::sync::mpsc;
@@ -42,7 +42,7 @@ pub(crate) fn start(name: String, body: impl FnOnce() + Send + 'static) -> io::R
 }
 
 /// Whether the system has room for a stack of this size, and for much else. The program's allocator
-/// must not fail because of a thread that the runtime can do without.
+/// must not fail because of a thread that the runtime does not need.
 pub(crate) fn has_room_beside(size: usize) -> bool {
     const SPARE_BYTES: usize = 256 << 20;
     let size = size.saturating_add(SPARE_BYTES);

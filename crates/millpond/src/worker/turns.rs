@@ -1,19 +1,19 @@
-//! Lets one member of a reduction at a time look at the reduction's value.
+//! Lets the members of a reduction read its value one at a time.
 //! [`Reducer::identity`](crate::Reducer::identity) gets a `&T`, and `T` need not be `Sync`.
 //!
-//! A mutex does not suffice. `identity` is user code, and may wait. Then its worker runs other
+//! A mutex does not suffice: `identity` is user code, and may wait. Then its worker runs other
 //! tasks, perhaps another member of the same reduction.
 //!
 //! 1. If the turn is free, a member takes it. If the member that has the turn runs on another
 //!    thread, the new member's thread blocks until the turn ends. That takes as long as one
-//!    `identity`. (Its worker could run other tasks instead, but it might not come back soon: the
-//!    next task may block until this one runs, too.)
+//!    `identity`. (If its worker ran other tasks instead, it might not come back soon: the next
+//!    task may block until this one runs, too.)
 //! 2. If the member that has the turn waits (`park`), it records that, and the blocked threads
 //!    continue. From then on, a member that wants the turn leaves a waiter, and waits like a body.
-//!    So does a member on the thread of the one that has the turn.
-//! 3. When the turn ends, it is free. All members that wait are woken, and try again.
+//!    So does a member on the same thread as the one that has the turn.
+//! 3. When the turn ends, it is free, and all waiting members are woken and try again.
 //!
-//! Each stack may have one turn. A thread-local stores the turn of the running stack. A suspended
+//! Each stack may have one turn. A thread-local stores that of the running stack, and a suspended
 //! fiber takes its turn along.
 
 use std::cell::Cell;
@@ -68,7 +68,7 @@ pub(super) fn replace_held(held: *const Turns) -> *const Turns {
     HELD.replace(held)
 }
 
-/// The body that runs here is about to wait (step 2).
+/// The body here is about to wait (step 2).
 #[inline]
 pub(super) fn park() {
     // SAFETY: the `Turn` on this stack borrows it.
@@ -78,7 +78,7 @@ pub(super) fn park() {
 }
 
 impl Turns {
-    /// Waits for the turn, on behalf of the body that runs on this thread.
+    /// Waits for the turn, on behalf of the body on this thread.
     pub(crate) fn take(&self) -> Turn<'_> {
         let worker = current::any().expect("a member of a reduction runs on a worker");
         let here = Address(worker.worker);

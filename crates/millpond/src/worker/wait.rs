@@ -13,29 +13,28 @@
 //!   RUNNING ───────────────▶ ABROAD ── wake ──▶ WOKEN ── the waker has left the seat ──▶ THROUGH
 //! ```
 //!
-//! 1. While the owner still runs (it may run descendants on its own stack), a wake only sets the
+//! 1. While the owner still runs (perhaps descendants on its own stack), a wake only sets the
 //!    state.
 //! 2. `park` is a compare-and-swap from RUNNING. If it fails, the owner was woken and continues at
 //!    once.
 //! 3. A wake that finds PARKED pushes the waiter to the inbox, then rings the seat. The owner's
-//!    thread may not have left the fiber yet. This does no harm, because only that thread empties
-//!    the inbox, after it has left the fiber.
+//!    thread may not have left the fiber yet. This does no harm: only that thread empties the
+//!    inbox, after it has left the fiber.
 //! 4. A parked owner continues only after its seat's worker has taken the waiter from the inbox.
-//!    WOKEN alone does not suffice: after a waker sets WOKEN, it still writes to the waiter until
-//!    its push.
+//!    WOKEN alone does not suffice, because the waker still writes to the waiter until its push.
 //! 5. After its push, a waker touches only the seat. The seat lives as long as its runtime, and so
-//!    does a waker that works for the same runtime. The waker of a future may be any thread. It
+//!    does a waker that works for the same runtime. The waker of a future may be any thread; it
 //!    wakes under a lock that the owner takes before it continues (`runtime::external::waker`).
 //! 6. A worker that waits for another runtime's tasks is *abroad*. Its own runtime may end as soon
 //!    as the worker continues, and the waker would then find no seat to ring. So that waker records
-//!    in the waiter, as its very last step, that it has finished with the seat. The resumed owner
-//!    does not continue before. It was resumed in the middle of the waker's push, so it waits for a
-//!    few instructions of a running thread. An owner that was woken before it parked waits for
-//!    nothing: there was no push.
-//! 7. The bell is a hint that saves the worker a look at the inbox. A waker sets it after each
-//!    push. The worker clears it before each time that it takes the inbox. A waker that pushes
-//!    after such a taking has read what that taking left (both operations are acquire and release).
-//!    So its ring comes after the clearing and remains set.
+//!    in the waiter, as its very last step, that it has left the seat. The resumed owner does not
+//!    continue before. It was resumed in the middle of the waker's push, so it waits for a few
+//!    instructions of a running thread. After a wake before `park` there was no push, so the owner
+//!    waits for nothing.
+//! 7. The bell is a hint that saves the worker a check of the inbox. A waker sets it after each
+//!    push. The worker clears it before each taking of the inbox. A waker that pushes after a
+//!    taking has read what that taking left (both operations are acquire and release). So its ring
+//!    comes after the clearing, and remains set.
 
 use std::ptr::{self, NonNull};
 
@@ -75,7 +74,7 @@ pub struct Waiter {
 #[derive(Debug)]
 pub(crate) struct Seat {
     inbox: AtomicPtr<Waiter>,
-    /// Set when the worker should interrupt its work, for example because the inbox has something.
+    /// Set when the worker should interrupt its work, for example for its inbox.
     bell: AtomicBool,
     index: usize,
     sleep: Arc<Sleep>,
@@ -122,7 +121,7 @@ impl Seat {
         self.sleep.wake(self.index);
     }
 
-    /// For a seat without a worker, on which one thread waits. Sleeps until its parked waiter was
+    /// For a seat without a worker, on which one thread waits. Sleeps until its parked waiter is
     /// delivered.
     pub(crate) fn sleep_until_delivered(&self, waiter: &Waiter) {
         loop {
@@ -130,7 +129,7 @@ impl Seat {
             if waiter.is_delivered() {
                 return;
             }
-            // Without a pool there is no work to look for.
+            // Without a pool there is no work to find.
             self.sleep.wait(self.index, || self.has_mail());
         }
     }
@@ -206,23 +205,21 @@ impl Waiter {
         self.outside
     }
 
-    /// An owner abroad calls this before it continues. It waits until the waker has finished with
-    /// the seat.
+    /// An owner abroad calls this before it continues. It waits until the waker has left the seat.
     pub(crate) fn return_home(&self) {
         while self.is_delivered() && self.state.load(Ordering::Acquire) != THROUGH {
             yield_thread();
         }
     }
 
-    /// Whether the waiter was woken. Only the owner may call this, and only before `park`. After
-    /// `park` the waker may still have to push the waiter, so the owner continues only after the
-    /// waiter was taken from the inbox.
+    /// Whether the waiter was woken. Only the owner may call this, and only before `park`: after
+    /// it, the waker may still have to push the waiter (4).
     pub(crate) fn is_woken(&self) -> bool {
         self.state.load(Ordering::Acquire) == WOKEN
     }
 
-    /// Marks the waiter as taken from the inbox. An owner that is parked on the thread's own stack
-    /// may then continue.
+    /// Marks the waiter as taken from the inbox. An owner parked on the thread's own stack may then
+    /// continue.
     pub(crate) fn deliver(&self) {
         self.delivered.set(true);
     }
@@ -232,8 +229,8 @@ impl Waiter {
         self.delivered.get()
     }
 
-    /// The owner calls this when it is about to leave its stack. Returns false if the owner was
-    /// woken and must not leave.
+    /// The owner calls this when it is about to leave its stack. Returns false if it was woken and
+    /// must not leave.
     pub(crate) fn park(&self) -> bool {
         turns::park();
         let parked = if self.abroad { ABROAD } else { PARKED };

@@ -10,8 +10,8 @@ use crate::error::Label;
 use crate::mode::Mode;
 use crate::task::{Extras, Header, Record, Role, TaskRef, VTable};
 
-/// The wait of a body itself, on its stack. It has the layout of a task's block, so that the scheme
-/// can grant its access. It can also wait for a future.
+/// The wait of a body itself, on its stack. It has the layout of a task's block, so the scheme can
+/// grant its access. It can also wait for a future.
 #[repr(C)]
 pub(crate) struct Waiting {
     pub(crate) header: Header,

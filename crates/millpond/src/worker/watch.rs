@@ -1,6 +1,6 @@
 //! The watchers of a scope's tasks, which wait for completion. A task has one join, so at most one
-//! watcher. Adding, removing and notifying a watcher take constant time, however many joins are
-//! awaited at once. `runtime::join` has the protocol.
+//! watcher. Adding, removing and notifying one take constant time, however many joins are awaited.
+//! `runtime::join` has the protocol.
 
 use std::collections::HashMap;
 use std::ptr::NonNull;
@@ -54,7 +54,7 @@ impl Tell {
     }
 }
 
-/// Wakes a future. A panic of the waker is ignored, because a worker must not unwind.
+/// Wakes a future. Ignores a panic of the waker, because a worker must not unwind.
 pub(crate) fn wake(waker: Waker) {
     drop(catch(|| waker.wake()));
 }

@@ -35,7 +35,7 @@ impl Watch {
         self.changed.notify_one();
     }
 
-    /// Waits until a scope or session is open, and then for `time`; then the watchdog checks.
+    /// Waits until a scope or session is open, and then for `time`. Then the watchdog checks.
     /// Returns false if the runtime ends.
     pub(crate) fn sleep(&self, time: Duration) -> bool {
         let mut watched = self.watched.lock();

@@ -1,4 +1,4 @@
-//! The memory of a stack: blocks that hold one frame after the other.
+//! The memory of a stack: blocks of consecutive frames.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use crate::memory::LINE;
 use crate::sync::prefer_huge_pages;
 
-/// Bytes of a stack's first chunk. Each further chunk has twice the size of the one before, up to
+/// Bytes of a stack's first chunk. Each further chunk is twice as large as the one before, up to
 /// [`HUGE_PAGE_BYTES`].
 const FIRST_CHUNK_BYTES: usize = 64 << 10;
 const HUGE_PAGE_BYTES: usize = 2 << 20;

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A closure is a task's block (`task`), in place: header, accesses, captured values. The owner
-//! goes from one closure to the next in memory, and knows no other order.
+//! takes one closure after the other in memory, and knows no other order.
 
 use std::cell::{Cell, RefCell};
 use std::ptr::{self, NonNull};
@@ -40,17 +40,17 @@ mod seen;
 pub(in crate::stack) use seen::Seen;
 
 /// If a stack has at least [`MIN_PREFETCH_DEPTH`] frames, it may be larger than the second-level
-/// cache. Then the owner prefetches the frame that is [`PREFETCH_LEVELS`] levels up or down, since
-/// the processor's own prefetching ends at each page. A level takes about 20 ns, and a line from
-/// memory 100 ns and more.
+/// cache. Then the owner prefetches the frame [`PREFETCH_LEVELS`] frames up or down, because the
+/// processor's own prefetching ends at each page. A frame takes about 20 ns, and a line from memory
+/// 100 ns and more.
 const MIN_PREFETCH_DEPTH: usize = 1000;
 const PREFETCH_LEVELS: isize = 16;
 /// If frames are further apart than this many lines, the owner prefetches nothing.
 const MAX_STRIDE_LINES: usize = 12;
 
-/// Prefetches the frame some levels above or below `frame`. It assumes that all frames are as far
-/// apart as `frame` and `before`. It omits two lines that are seldom written: the last line of a
-/// scope, and the last line of the parent whose frame comes next.
+/// Prefetches a frame above or below `frame`. It assumes that all frames are as far apart as
+/// `frame` and `before`. It omits two lines that are seldom written: the last line of a scope, and
+/// the last line of the parent whose frame comes next.
 #[cold]
 fn prefetch(frame: *mut Frame, before: *mut Frame, levels: isize) {
     const SELDOM: usize = (size_of::<Frame>() + size_of::<ScopeState>()) / LINE - 1;
@@ -66,9 +66,9 @@ fn prefetch(frame: *mut Frame, before: *mut Frame, levels: isize) {
 #[repr(C)]
 #[derive(Debug)]
 pub struct Frames {
-    /// What the rest of the runtime knows of a stack. It is the first field.
+    /// The part for the rest of the runtime. It is the first field.
     head: StackHead,
-    /// The closure that comes next. If it is marked [`TAKEN`], it runs.
+    /// The next closure. If it is marked [`TAKEN`], it runs.
     cursor: AtomicPtr<u8>,
     /// Where the next closure goes: behind all complete closures.
     top: AtomicPtr<u8>,
@@ -79,7 +79,7 @@ pub struct Frames {
     window: Cell<usize>,
     youngest: AtomicPtr<Frame>,
     /// Odd while the owner opens or closes a frame, or announces a virtual frame
-    /// (`inline_subtree`). Afterwards it is another number (`at_one_moment`).
+    /// (`inline_subtree`). Each change ends with another even number (`at_one_moment`).
     shape: AtomicUsize,
     /// How often all closures of a live body's frame have ended, and how many thefts have ended.
     rounds: AtomicUsize,
@@ -88,7 +88,7 @@ pub struct Frames {
     here: AtomicUsize,
     /// The number of frames.
     depth: AtomicUsize,
-    /// Only for the owner: the number of bodies, including those without a frame
+    /// Only for the owner: the nesting depth of bodies, including those without a frame
     /// (`inline_subtree`).
     level: Cell<u32>,
     /// The waiter to wake when the stolen closure at the cursor is done. It is null if the thief
@@ -97,14 +97,14 @@ pub struct Frames {
     /// The stack and the closure from which this stack's oldest frame was stolen.
     pub(crate) origin: Cell<Option<(NonNull<Frames>, TaskRef)>>,
     chunk: Cell<usize>,
-    /// The last chunk that was in use since the stack was empty.
+    /// The last chunk used since the stack was empty.
     last_used: Cell<usize>,
     chunks: RefCell<Vec<Chunk>>,
     /// The versions that frames use, those of the youngest frame last.
     pub(in crate::stack) in_use: RefCell<Vec<Option<NonNull<Version>>>>,
     /// Versions whose handles were dropped on other threads, while frames used them.
     pub(in crate::stack) orphans: Mutex<Vec<NonNull<Version>>>,
-    /// The data that bodies have made for themselves.
+    /// The data that bodies have made for themselves (`local`).
     pub(in crate::stack) owned: Owned,
     pub(in crate::stack) inline_subtrees: InlineSubtrees,
     pub(in crate::stack) search: Search,
@@ -117,7 +117,7 @@ unsafe impl Send for Frames {}
 // SAFETY: as above.
 unsafe impl Sync for Frames {}
 
-/// What the rest of the runtime may do with a stack.
+/// The operations of a stack for the rest of the runtime.
 static OPS: StackOps = StackOps {
     running: |head| {
         // SAFETY: the caller's pointer is to a whole stack.
@@ -134,7 +134,7 @@ static OPS: StackOps = StackOps {
     wake_when_ended,
 };
 
-/// The frame of one body: it holds the closures that the body has spawned.
+/// The frame of one body, with the closures that it has spawned.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct Frame {
@@ -165,7 +165,7 @@ const _: () = assert!(size_of::<Frame>() == LINE);
 /// Mark of [`Frames::cursor`].
 const TAKEN: usize = 1;
 
-/// An address that tells this thread from others.
+/// An address that identifies this thread.
 #[inline]
 fn this_thread() -> usize {
     #[cfg(not(loom))]
@@ -208,7 +208,7 @@ impl Frames {
         }
     }
 
-    /// Becomes the owner of a stack that only this thread may take.
+    /// Becomes the owner of a stack. Only this thread may take it.
     pub(crate) fn enter(&self) {
         self.guard.enter();
         self.settle_here();
@@ -226,7 +226,7 @@ impl Frames {
         self.guard.leave();
     }
 
-    /// Whether this thread owns the stack. What other threads do does not change the answer.
+    /// Whether this thread owns the stack. Actions of other threads do not change the answer.
     pub(crate) fn is_here(&self) -> bool {
         self.here.load(Ordering::Relaxed) == this_thread()
     }
@@ -254,7 +254,7 @@ impl Frames {
         unsafe { &*self.youngest.load(Ordering::Relaxed) }
     }
 
-    /// The closure that comes next or runs, and whether it runs.
+    /// The next or running closure, and whether it runs.
     #[inline(always)]
     pub(crate) fn cursor(&self) -> (*mut u8, bool) {
         let cursor = self.cursor.load(Ordering::Acquire);
@@ -287,7 +287,7 @@ impl Frames {
         self.cursor.store(at, Ordering::Release);
     }
 
-    /// The level of the body that runs.
+    /// The depth of the running body.
     #[inline(always)]
     pub(in crate::stack) fn level(&self) -> u32 {
         self.level.get()
@@ -299,7 +299,7 @@ impl Frames {
         self.level.set(self.level.get() + 1);
     }
 
-    /// Uncounts a body that is over, as is all that it has spawned.
+    /// Uncounts a finished body, with all that it has spawned.
     #[inline(always)]
     pub(in crate::stack) fn leave_level(&self) {
         self.level.set(self.level.get() - 1);
@@ -330,8 +330,7 @@ impl Frames {
         self.end_change();
     }
 
-    /// Opens a frame for a body that begins: the body of the parent at the cursor, or of a root
-    /// scope.
+    /// Opens a frame for a new body: of the parent at the cursor, or of a root scope.
     pub(crate) fn open(&self, scope_state: &ScopeState) -> NonNull<Frame> {
         self.open_with(0, |_| scope_state.into())
     }
@@ -390,9 +389,8 @@ impl Frames {
         at
     }
 
-    /// Closes the youngest frame. All its closures have ended, and it has released the versions
-    /// that it used. Then the parent of that frame is the closure that runs, as if it had just
-    /// ended.
+    /// Closes the youngest frame. All its closures have ended, and it has released its versions.
+    /// Then the parent of that frame is the running closure, as if it had just ended.
     pub(crate) fn close(&self) {
         self.end_own(true);
         let frame = self.frame();
@@ -426,15 +424,15 @@ impl Frames {
         self.limit_to_window();
     }
 
-    /// Rewinds the youngest frame, whose closures have all ended. The next closures go where the
-    /// first ones were.
+    /// Rewinds the youngest frame, whose closures have all ended. The next closures go to the start
+    /// of the frame.
     pub(crate) fn rewind(&self) {
         let frame = self.frame();
         if self.top() == frame.first {
             return;
         }
         self.end_uses();
-        // A thief that scans has seen the old top.
+        // A scanning thief has seen the old top.
         self.guard.alone(|| {
             let (chunk, chunks) = (&self.chunk, self.chunks.borrow());
             let within = |nth: &usize| chunks[*nth].start() <= frame.first && frame.first <= chunks[*nth].end();

@@ -50,13 +50,13 @@ pub(in crate::stack) fn closures(mut at: *mut u8, end: *mut u8) -> impl Iterator
 }
 
 impl Frames {
-    /// Whether no closure comes next.
+    /// Whether there is no next closure.
     #[inline]
     pub(crate) fn is_drained(&self) -> bool {
         self.next() == self.top()
     }
 
-    /// The closure that comes next. If a link comes first, it is followed.
+    /// The next closure. A link before it is followed.
     pub(in crate::stack) fn next(&self) -> *mut u8 {
         let mut at = self.cursor().0;
         while at != self.top() && closure(at).header().role() == Role::ChunkLink {

@@ -1,16 +1,16 @@
-//! Data that bodies make for themselves, and that need no drop (DDS Fig. 1: `int r1` and `int r2`).
-//! They are stored outside of the frames, and end with their body.
+//! Data that bodies make for themselves and that need no drop (DDS Fig. 1: `int r1` and `int r2`).
+//! They are outside of the frames, and end with their body.
 //!
 //! ```text
 //!   Own  ◀── Own ◀── Own ◀── last       each: Whole, what leads to the one before, the value
 //! ```
 //!
-//! Their handles free nothing, and the frame's list of the versions in use does not contain them.
-//! They are in use as long as their body, and all that it spawns.
+//! Their handles free nothing, and the frame's list of versions in use does not contain them. They
+//! are in use as long as their body, and all that it spawns.
 //!
-//! Most data are small. The small ones are kept apart ([`Owned::small`]), all of one size. If the
-//! datum before at the same place was left as it was made, nearly all words of the next one are
-//! already there. So a called body (`inline_subtree`) finds the data of the bodies before it.
+//! Most data are small. The small ones are separate ([`Owned::small`]), all of one size. If the
+//! previous datum at a place was left as it was made, nearly all words of the next one are already
+//! there. So a called body (`inline_subtree`) finds the data of the bodies before it.
 
 use std::cell::{Cell, RefCell};
 use std::mem::offset_of;
@@ -37,8 +37,8 @@ const MAX_VALUE_BYTES: usize = 4 * LINE;
 /// The size of a small datum with its value.
 const SMALL: usize = room_of::<u64>();
 
-/// How many data of each size are made here for one body, at most. Data that bodies before it have
-/// left do not count. A body that makes more and more data should not keep all of them.
+/// How many data of each size are made here for one body, at most. Data left by bodies before it do
+/// not count. A body that makes more and more data must not keep all of them.
 const MOST: usize = 32;
 
 /// An empty stack keeps at most this many chunks.
@@ -59,8 +59,8 @@ struct Data {
     chunk: Cell<u32>,
     chunks: RefCell<Vec<Chunk>>,
     last: Cell<*mut Own>,
-    /// The level of the last body for which data were made, and their number. It is `None` if that
-    /// body is over.
+    /// The depth of the last body with data here, and their number. It is `None` if that body is
+    /// over.
     counted: Cell<Option<(u32, usize)>>,
 }
 
@@ -70,7 +70,7 @@ struct Data {
 struct Own {
     whole: Whole,
     before: *mut Own,
-    /// The level of its body (`Frames::level`).
+    /// The depth of its body (`Frames::level`).
     level: Cell<u32>,
     /// [`MADE`], [`OPENS`] and [`CHANGED`].
     marks: Cell<u32>,
@@ -117,7 +117,7 @@ const fn room_of<T>() -> usize {
 }
 
 impl Frames {
-    /// Makes a datum without a value for the body that runs. Returns `None` if the body may have no
+    /// Makes a datum without a value for the running body. Returns `None` if the body may have no
     /// more data here.
     #[inline(always)]
     pub(crate) fn own_datum<T>(&self, scope_state: &ScopeState) -> Option<NonNull<Datum>> {
@@ -171,8 +171,8 @@ impl Frames {
         Some(datum)
     }
 
-    /// Ends the data of the body that runs. The body is about to be over, with all that it has
-    /// spawned. It may have `changed` the data, if it has a frame.
+    /// Ends the data of the running body, which is about to end with all that it has spawned. It
+    /// may have `changed` the data, if it has a frame.
     #[inline(always)]
     pub(in crate::stack) fn end_own(&self, changed: bool) {
         let level = self.level();
@@ -190,8 +190,8 @@ impl Owned {
 }
 
 impl Data {
-    /// How many data the body of this level has, or fewer: data that were reused as they were made
-    /// are not counted again. It is the last level.
+    /// How many data the body at this depth has, or fewer: data reused as they were made are not
+    /// counted again. It is the deepest body.
     #[inline]
     fn count_of(&self, level: u32) -> usize {
         match self.counted.get() {
@@ -200,7 +200,7 @@ impl Data {
         }
     }
 
-    /// The data of the body of this level, which is the last level. The last datum comes first.
+    /// The data of the body at this depth, the deepest one. The last datum comes first.
     #[inline(always)]
     fn of_level(&self, level: u32) -> impl Iterator<Item = &Own> {
         // SAFETY: null, or a datum that stays until its body is over.
@@ -214,7 +214,7 @@ impl Data {
         self.end.get().addr() - self.top.get().addr()
     }
 
-    /// The next small datum, if it is there as it was made. A value of any small type fits, since
+    /// The next small datum, if it is there as it was made. A value of any small type fits, because
     /// all values have the same place.
     #[inline(always)]
     fn made(&self) -> Option<NonNull<Own>> {
@@ -230,7 +230,7 @@ impl Data {
         (marks & (MADE | CHANGED) == MADE).then_some(at)
     }
 
-    /// Ends the data of the body of this level, which may have `changed` them.
+    /// Ends the data of the body at this depth, which may have `changed` them.
     #[inline(always)]
     fn end_level(&self, level: u32, changed: bool) {
         // SAFETY: null, or a datum that stays until its body is over, which is now.

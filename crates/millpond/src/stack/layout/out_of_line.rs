@@ -1,5 +1,5 @@
 //! The record in a frame for an out-of-line task. A task is out of line if it is joined, or too
-//! large, or if another task went into the frame while it was prepared.
+//! large, or if another task went into the frame during its preparation.
 
 use std::alloc::Layout;
 use std::cell::Cell;
@@ -50,8 +50,7 @@ pub(crate) unsafe fn write(at: NonNull<u8>, task: TaskRef) {
     unsafe { here.payload::<TaskRef>().write(task) };
 }
 
-/// The task of a closure: the out-of-line task if the closure is such a record, or else the
-/// closure.
+/// The task of a closure: the out-of-line task of such a record, or the closure itself.
 #[inline]
 pub(crate) fn itself(closure: TaskRef) -> TaskRef {
     if !is_one(closure) {

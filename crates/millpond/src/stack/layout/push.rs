@@ -1,5 +1,5 @@
-//! The fast path into a frame, for compact tasks. Such a task returns nothing, and uses no special
-//! options. It accesses data of its scope in the usual modes.
+//! The fast path into a frame, for compact tasks. Such a task returns nothing, uses no special
+//! options, and accesses data of its scope in the usual modes.
 
 use std::alloc::Layout;
 use std::ptr::{self, NonNull};

@@ -12,7 +12,7 @@ use crate::task::TaskRef;
 use crate::worker::complete::report_drop;
 
 impl Frames {
-    /// Records that the youngest frame uses a version from now on, if it does not yet.
+    /// Records that the youngest frame uses a version from now on, unless it already does.
     #[inline(always)]
     pub(crate) fn note(&self, noted: &Noted) {
         if !noted.is_in_use() {

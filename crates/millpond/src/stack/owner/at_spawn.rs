@@ -24,7 +24,7 @@ use crate::task::{Modes, NewTask, VTable};
 use crate::worker::Worker;
 use crate::worker::scope_state::ScopeState;
 
-/// The most accesses of a leaf that is called.
+/// The most accesses of a called leaf.
 const MAX_LEAF_ACCESSES: usize = 8;
 
 /// Gathers the versions of a task.
@@ -99,8 +99,8 @@ enum Failed {
 }
 
 impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
-    /// Runs a leaf in an inline subtree, if nothing else is to be done for it. Otherwise returns
-    /// its accesses and its body.
+    /// Runs a leaf in an inline subtree, if it needs nothing else. Otherwise returns its accesses
+    /// and its body.
     #[inline(always)]
     pub(crate) fn call_leaf<A, F, O, R>(
         &self,
@@ -245,8 +245,8 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
 }
 
 impl Worker<StackEngine> {
-    /// A leaf that was called has failed: it is pushed as a compact task, and ends like one that
-    /// failed there.
+    /// A called leaf has failed: it is pushed as a compact task, and ends like one that failed
+    /// there.
     #[cold]
     #[inline(never)]
     fn fail_leaf(&self, frames: &Frames, new: NewTask, versions: &[NonNull<Version>], failed: Failed) -> Error {
@@ -260,9 +260,8 @@ impl Worker<StackEngine> {
         error
     }
 
-    /// A parent's body that was called in scope `around` has ended. It has a frame, or needs one
-    /// because there is more to check. Runs what is left in the frame; returns the parent's
-    /// failure.
+    /// A parent's body, called in scope `around`, has finished. It has a frame, or needs one
+    /// because there is more to check. Runs the rest of the frame; returns the parent's failure.
     #[cold]
     #[inline(never)]
     fn end_called(

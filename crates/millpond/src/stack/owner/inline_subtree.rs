@@ -1,11 +1,11 @@
-//! Inline subtrees: portable tasks that run at their spawn, without a closure and without a frame.
+//! Inline subtrees: portable tasks that run at their spawn, without a closure and a frame.
 //! `at_spawn` has the code that knows their types.
 //!
 //! A portable parent spawns only portable tasks, and waits for nothing. So no task can tell whether
 //! a child runs at its spawn or after the body. While such bodies are short, the owner runs each
 //! child at its spawn. This *inline subtree* begins with the body of a portable parent that the
-//! stack runs. Everything before that parent has finished, so its children never have to wait. The
-//! children are then calls:
+//! stack runs. Everything before that parent has finished, so its children never wait, and become
+//! calls:
 //!
 //! ```text
 //!   stack   … │ Frame │ closures │ Frame of the parent with which the subtree began │
@@ -18,19 +18,19 @@
 //!
 //! Nothing in an inline subtree can be stolen. The owner *promotes* the subtree when a thief asks,
 //! or when something needs a frame: a failure, an access of another mode, a name. Then each of its
-//! bodies gets a frame, and the virtual frame becomes a running closure in the frame below. From
-//! then on the bodies push what they spawn. A called body that has got a frame runs all of its
-//! closures before it returns, like a body that waits. What thieves may see meanwhile:
+//! bodies gets a frame, and its virtual frame becomes a running closure in the frame below. From
+//! then on the bodies push what they spawn. A called body with a frame runs all of its closures
+//! before it returns, like a waiting body. What thieves may see meanwhile:
 //!
 //! - S1. While the stack's shape is odd (`frames::seen`), the owner announces the virtual frame as
 //!   running, and then as complete. So no thief sees it as the next closure to run.
 //! - S2. The frame of its body is opened like any other.
 //!
-//! Until it is promoted, an inline subtree writes nothing where thieves scan.
+//! Until its promotion, an inline subtree writes nothing where thieves scan.
 //!
-//! With one worker there are no thieves. With several, an inline subtree begins only if the bodies
-//! of its level take at most [`SHORT`] on average, with all that they spawn. So thieves find the
-//! larger tasks first. The owner measures one in [`EVERY`] of the bodies that run in frames.
+//! With one worker there are no thieves. With several, an inline subtree begins only if bodies at
+//! its depth take at most [`SHORT`] on average, with all that they spawn. So thieves find the
+//! larger tasks first. At each depth, the owner measures one in [`EVERY`] of the bodies in frames.
 
 use std::cell::{Cell, OnceCell, UnsafeCell};
 
@@ -55,7 +55,7 @@ pub(crate) const MOST: usize = 4;
 /// The most bodies that call each other.
 const MAX_CALL_DEPTH: usize = if cfg!(debug_assertions) { 3 } else { 64 };
 
-/// If the bodies of a level take at most this long on average, what they spawn runs at its spawn.
+/// If the bodies at one depth take at most this long on average, their children run at their spawn.
 /// The unit is a moment, about 25 ns, so this is 100 µs. A closure and a frame cost a thousandth of
 /// that.
 const SHORT: u32 = 1 << 12;
@@ -63,27 +63,27 @@ const SHORT: u32 = 1 << 12;
 /// A longer time counts as this.
 const LONGEST: u32 = 16 * SHORT;
 
-/// Of the bodies of a level that run in frames, one in this many is measured.
+/// Of the bodies at one depth that run in frames, one in this many is measured.
 const EVERY: u32 = 16;
 
 /// If a spawn that cannot be a call ends an inline subtree, this many portable parents run in
 /// frames.
 const PAUSE: u32 = 16;
 
-/// The number of levels that are distinguished. Deeper bodies count as the last level.
+/// The number of depths that are distinguished. Deeper bodies count as the last one.
 const LEVELS: usize = 64;
 
 /// An inline subtree reads the clock once in this many calls.
 const CALLS_PER_CLOCK_READ: u32 = 64;
 
-/// A time in units of 64 ticks of the clock, with an arbitrary origin. Never 0.
+/// A time in units of 64 clock ticks, with an arbitrary origin. Never 0.
 pub(in crate::stack) type Moment = u32;
 
 fn now() -> Moment {
     ((clock::ticks() >> 6) as Moment).max(1)
 }
 
-/// What a stack knows of inline subtrees. Only the owner uses it, except `on`.
+/// A stack's data on inline subtrees. Only the owner uses them, except `on`.
 #[derive(Debug)]
 pub(in crate::stack) struct InlineSubtrees {
     /// An inline subtree runs, and was not promoted. Thieves read this, too.
@@ -94,7 +94,7 @@ pub(in crate::stack) struct InlineSubtrees {
     /// Of the last inline subtree: the first room, or, after a promotion, the room of the first
     /// body that has no frame.
     promoted: Cell<Option<Room>>,
-    /// The level of the body with which it began.
+    /// The depth of the body with which it began.
     level: Cell<u32>,
     /// Bodies may be called down to this address of the thread's stack.
     until: Cell<usize>,
@@ -108,13 +108,13 @@ pub(in crate::stack) struct InlineSubtrees {
     pause: Cell<u32>,
 }
 
-/// What is known of the bodies of one level.
+/// The record of bodies at one depth.
 #[derive(Debug)]
 struct Level {
     /// The average time of a body with all that it spawns. Older bodies count less.
     mean: Cell<u32>,
-    /// How many bodies of this level run in frames before the next one is measured. A count over
-    /// all levels could miss one level every time.
+    /// How many bodies at this depth run in frames before the next one is measured. A count over
+    /// all depths could miss one depth every time.
     until_measured: Cell<u32>,
 }
 
@@ -148,7 +148,7 @@ impl Default for InlineSubtrees {
 }
 
 impl InlineSubtrees {
-    /// The body of a portable parent of this level begins. `until` returns the address down to
+    /// The body of a portable parent at this depth begins. `until` returns the address down to
     /// which the thread's stack has room for other bodies.
     pub(in crate::stack) fn begin(&self, config: &Config, level: u32, until: impl FnOnce() -> usize) -> Begun {
         let always = match config.inline {
@@ -182,16 +182,15 @@ impl InlineSubtrees {
         }
     }
 
-    /// The body of `begin` has ended. `ran` is false if it did not run at
-    /// all.
+    /// The body of `begin` has finished. `ran` is false if it did not run at all.
     #[inline]
     pub(in crate::stack) fn end(&self, begun: Begun, level: u32, ran: bool) {
         let goes_on = self.goes_on();
         self.on.store(false, Relaxed);
         if let (Begun::InlineSubtree(began), true) = (begun, ran) {
             let took = now().wrapping_sub(began);
-            // After a promotion the subtree is not complete: its time counts only if it exceeds the
-            // average already.
+            // After a promotion the subtree is not complete: its time counts only if it already
+            // exceeds the average.
             if goes_on || took > self.of_level(level).mean.get() {
                 self.note_time(level, took);
             }
@@ -204,7 +203,7 @@ impl InlineSubtrees {
         self.on.load(Relaxed)
     }
 
-    /// A body of this level that began at `began` is over, with all that it has spawned.
+    /// A body at this depth, begun at `began`, has finished with all that it has spawned.
     #[cold]
     pub(in crate::stack) fn note(&self, level: u32, began: Moment) {
         self.note_time(level, now().wrapping_sub(began));
@@ -219,7 +218,7 @@ impl InlineSubtrees {
         &self.levels[(level as usize).min(LEVELS - 1)]
     }
 
-    /// Whether a measured inline subtree takes too long. It reads the clock only now and then.
+    /// Whether a measured inline subtree takes too long. It rarely reads the clock.
     #[inline(always)]
     pub(crate) fn is_too_long(&self) -> bool {
         self.looks.set(self.looks.get() - 1);
@@ -251,8 +250,8 @@ impl InlineSubtrees {
         self.next.set(after);
     }
 
-    /// The room of the next body that is called. `None` if all rooms are in use, the thread's stack
-    /// has too little space, or the inline subtree takes too long.
+    /// The room of the next called body. `None` if all rooms are in use, the thread's stack has too
+    /// little space, or the inline subtree takes too long.
     #[inline(always)]
     pub(crate) fn next_room(&self) -> Option<Room> {
         let here = 0_u8;
@@ -290,7 +289,7 @@ impl Frames {
         self.enter_level();
     }
 
-    /// The body in this room, which has no frame, is over, and so is all that it has spawned.
+    /// The body in this room, which has no frame, has finished with all that it has spawned.
     #[inline(always)]
     pub(crate) fn end_in_room(&self, room: Room) {
         self.end_own(false);
@@ -303,8 +302,8 @@ impl Frames {
         self.inline_subtrees.next.set(Some(room));
     }
 
-    /// Promotes the inline subtree for something that it cannot do. Later subtrees of the program
-    /// may fail in the same way, so the next parents run in frames.
+    /// Promotes the inline subtree for something that it cannot do. Later subtrees may fail in the
+    /// same way, so the next parents run in frames.
     #[cold]
     pub(crate) fn give_up_inline_subtree(&self) {
         self.inline_subtrees.pause.set(PAUSE);
@@ -326,15 +325,16 @@ impl Frames {
             // SAFETY: it is the scope of a body that runs.
             let scope_state = unsafe { room.scope_state() };
             scope_state.move_task(closure);
-            // The frame gets the pointer to the place: closing the frame drops the scope there.
+            // The frame gets the pointer to the place, because closing the frame drops the scope
+            // there.
             self.open_with(0, |_| room.scope_state_at());
-            // `open_with` counts a level, but this body was counted when it began.
+            // `open_with` counts a body, but this one was counted when it began.
             self.leave_level();
             promoted.set(room.after().get());
         }
     }
 
-    /// Pushes a parent that runs into the youngest frame.
+    /// Pushes a running parent into the youngest frame.
     fn push_virtual_frame(&self, virtual_frame: TaskRef) -> TaskRef {
         let header = virtual_frame.header();
         let (versions, modes) = virtual_frame.compact_uses();

@@ -1,4 +1,4 @@
-//! What the owner of a stack does: push closures, run them, wait for them.
+//! The work of a stack's owner: pushing closures, running them, waiting for them.
 
 pub(super) mod at_spawn;
 pub(super) mod inline_subtree;

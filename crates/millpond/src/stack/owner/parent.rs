@@ -1,5 +1,5 @@
-//! Compact parents (`task::compact`). What the body of one needs is made in the stack when the body
-//! runs.
+//! Compact parents (`task::compact`). When the body of one runs, its scope and views are made in
+//! the stack.
 //!
 //! ```text
 //!   0    Frame
@@ -28,7 +28,7 @@ use crate::worker::complete::Ran;
 use crate::worker::nest_frame::outcome;
 use crate::worker::scope_state::ScopeState;
 
-/// What a body finds when it begins.
+/// The data of a beginning body.
 pub(crate) struct Opened<'a> {
     pub(crate) scope_state: &'a ScopeState,
     /// The first of its views. There is one per access.
@@ -38,7 +38,7 @@ pub(crate) struct Opened<'a> {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Datum>() == LINE && size_of::<ScopeState>().is_multiple_of(LINE));
 
-/// Prepares a version for a parent that begins and has this access to it.
+/// Prepares a version for a beginning parent with this access to it.
 #[inline(always)]
 pub(in crate::stack) fn open_version(version: &Version, mode: Mode) {
     if mode == Mode::Write {
@@ -169,7 +169,7 @@ impl Worker<StackEngine> {
     fn expanded_outcome(&self, parent: TaskRef, scope_state: &ScopeState) -> (TaskRef, Result<(), Error>, bool) {
         let task = parent.expand(|size| self.alloc(size));
         let error = outcome(task, scope_state, None);
-        // A failure below was recorded in a generation of the body's own. Around the body, the
+        // A failure below was recorded in a generation of the body. Around the body, the
         // generations have other numbers.
         let own = task.records().iter().filter(|record| matches!(record.declared(), Mode::Write | Mode::Inout));
         own.for_each(|record| record.version().leave_failed_group());

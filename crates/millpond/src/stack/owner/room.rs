@@ -1,10 +1,10 @@
-//! Room for another closure: the window of a scope limits how many of its tasks may wait, and a
+//! Room for another closure. The window of a scope limits how many of its tasks may wait, and a
 //! chunk limits the bytes.
 //!
-//! A frame's limit is an address. When a push reaches the limit, the orders of the first and the
-//! last closure give an upper bound on the waiting tasks. If the window is full, the leaves that
-//! come next run in place. A parent that comes next is stolen, perhaps by this worker, since it may
-//! wait for what the body does next.
+//! A frame's limit is an address. When a push reaches it, the orders of the first and the last
+//! closure give an upper bound on the waiting tasks. If the window is full, the leaves that come
+//! next run in place. A parent that comes next is left to thieves, perhaps to this worker, because
+//! it may wait for what the body does next.
 
 use super::run::Stopped;
 use super::scope;
@@ -20,20 +20,20 @@ use crate::worker::scope_state::ScopeState;
 use crate::worker::wait::Waiter;
 
 /// If no other worker could run them, a scope collects this many bytes of closures before its owner
-/// runs them. The first-level cache holds as much.
+/// runs them. They fit into the first-level cache.
 const MAX_BYTES_ALONE: usize = 16 << 10;
 
 /// An owner that waits for room runs this many tasks between two checks.
 const TASKS_PER_CHECK: u32 = 64;
 
-/// An owner that waits for room goes on with its stack when this many closures have ended.
+/// An owner that waits for room continues with its stack when this many closures have ended.
 const SOME: u64 = 256;
 
 /// A body stops waiting for room after this many waits in a row that freed none.
 const MAX_MISSES: u32 = 2;
 
 /// A body collects this many bytes of closures before it checks the window. The window has a line
-/// per task, since a closure takes at least one line.
+/// per task, because a closure takes at least one line.
 pub(in crate::stack) fn window(config: &Config) -> usize {
     let window = usize::try_from(config.window).unwrap_or(usize::MAX).saturating_mul(LINE);
     if runs_early(config) { window.min(MAX_BYTES_ALONE) } else { window }
@@ -82,8 +82,8 @@ impl Worker<StackEngine> {
     pub(in crate::stack) fn run_leaves(&self, frames: &Frames) {
         match self.run_stack(frames, false) {
             Stopped::Drained => frames.rewind(),
-            // Publishes that it does not run here: a stack that holds only this closure must not
-            // look empty (`search`, W5).
+            // Publishes that it does not run here: a stack with only this closure must not look
+            // empty (`search`, W5).
             Stopped::AtTheft(_) => frames.set_cursor(frames.cursor().0),
             _ => {}
         }
@@ -103,7 +103,7 @@ impl Worker<StackEngine> {
         while misses < MAX_MISSES && !has_room() {
             let (thefts, before) = (scope_state.thefts(), waiting(scope_state, frames));
             if is_hard {
-                // Bytes are freed only as the owner goes on. Thefts may be counted shortly before
+                // Bytes are freed only as the owner continues. Thefts may be counted shortly before
                 // they end.
                 let few = !fits() || before <= SOME + self.shared().config.workers as u64;
                 let fewer =
@@ -145,8 +145,7 @@ impl Worker<StackEngine> {
 }
 
 impl Worker<StackEngine> {
-    /// Waits for a condition whose change no thread announces. It checks the condition, and sleeps
-    /// only for short times.
+    /// Waits for a condition that no thread announces. It checks the condition at short intervals.
     fn look_until(&self, done: impl Fn() -> bool) {
         if self.stay_until(&done) {
             return;
@@ -163,7 +162,7 @@ fn waiting_at_most(scope_state: &ScopeState, frames: &Frames) -> u64 {
     if frames.is_drained() { 0 } else { scope_state.spawned_since(closure(frames.next()).header().order()) }
 }
 
-/// Like `waiting_at_most`, without those that thieves have ended. O(1), unless some place in
+/// Like `waiting_at_most`, without tasks that thieves have ended. O(1), unless some place in
 /// reference order belongs to no task.
 fn waiting(scope_state: &ScopeState, frames: &Frames) -> u64 {
     if !scope_state.has_gaps() {

@@ -1,5 +1,5 @@
 //! Running a stack: its closures one after the other, in reference order, without a check of their
-//! dependences (DDS §3). The results of everything before a closure are there when it runs.
+//! dependences (DDS §3). When a closure runs, all results before it are there.
 
 use crate::sync::atomic::AtomicUsize;
 use crate::sync::atomic::Ordering::Acquire;
@@ -26,7 +26,7 @@ use crate::worker::scope_state::ScopeState;
 pub(crate) enum Stopped {
     /// The closures of a live body have run.
     Drained,
-    /// The stack is empty except for its oldest frame, whose body is over.
+    /// The stack is empty except for its oldest frame, whose body has finished.
     Complete,
     /// A parent comes next, and must not run on this thread's stack.
     AtParent,
@@ -34,7 +34,7 @@ pub(crate) enum Stopped {
     AtTheft(TaskRef),
 }
 
-/// What comes after a step: the place of the next closure, or why the stack stops.
+/// The outcome of a step: the place of the next closure, or why the stack stops.
 type Next = ControlFlow<Stopped, *mut u8>;
 
 /// The closure that the owner has taken.
@@ -64,7 +64,7 @@ impl Worker<StackEngine> {
         self.in_stack(NonNull::from(frames).cast(), || self.run_closures(frames, parents))
     }
 
-    /// A function of its own, so that what its caller keeps takes no registers here.
+    /// A separate function, so that its caller's data take no registers here.
     #[inline(never)]
     fn run_closures(&self, frames: &Frames, parents: bool) -> Stopped {
         let mut at = frames.cursor().0;
@@ -83,8 +83,8 @@ impl Worker<StackEngine> {
         }
     }
 
-    /// The closures of the youngest frame have ended; `at` is behind the last one. If the body is
-    /// over, closes the frame and ends the parent that it belongs to.
+    /// The closures of the youngest frame have ended; `at` is behind the last one. If the body has
+    /// finished, closes the frame and ends its parent.
     #[inline(always)]
     fn end_frame(&self, frames: &Frames, at: *mut u8) -> Next {
         frames.set_cursor(at);
@@ -191,8 +191,8 @@ impl Worker<StackEngine> {
         Continue(taken.behind)
     }
 
-    /// The closure that comes next was stolen. Passes it if its thief has ended it: `behind` is the
-    /// place of the closure after it. Otherwise waits for a moment, and then it may come next again.
+    /// The next closure was stolen. Passes it if its thief has ended it: `behind` is the place of
+    /// the closure after it. Otherwise waits for a moment, and then it may come next again.
     #[cold]
     #[inline(never)]
     fn meet_theft(&self, frames: &Frames, this: TaskRef, behind: *mut u8) -> Next {
@@ -218,8 +218,8 @@ impl Worker<StackEngine> {
         theft::ends_soon(stolen)
     }
 
-    /// Passes a task that has ended, as soon as no thief looks at it any more. `next` is the closure
-    /// after it.
+    /// Passes a finished task, as soon as no thief scans it any more. `next` is the closure after
+    /// it.
     #[inline(always)]
     fn pass_behind(&self, frames: &Frames, next: *mut u8, task: TaskRef) {
         if !is_in_place(task) {
@@ -323,7 +323,7 @@ impl Worker<StackEngine> {
         self.end_in_order(task, result, poison, ran);
     }
 
-    /// Hands back what the descendants of a parent leave. Returns its result, whether it poisons
+    /// Hands back the versions of a parent's descendants. Returns its result, whether it poisons
     /// its versions, and whether it left a value.
     pub(in crate::stack) fn hand_back(&self, task: TaskRef) -> (Result<(), Error>, bool, Ran) {
         let nest: NonNull<NestFrame> = task.nest_frame_at();
@@ -342,7 +342,7 @@ impl Worker<StackEngine> {
         (error.map_or(Ok(()), Err), poison, if poison { Ran::No } else { Ran::Yes })
     }
 
-    /// A task has ended, and everything before it has, too.
+    /// A task has ended, like everything before it.
     pub(in crate::stack) fn end_in_order(&self, task: TaskRef, result: Result<(), Error>, poison: bool, ran: Ran) {
         let role = task.header().role();
         let result = if role == Role::Combine {
@@ -356,7 +356,7 @@ impl Worker<StackEngine> {
         }
     }
 
-    /// A stolen task is finished, and is passed before the stack reaches it.
+    /// A stolen task is done, and is passed before the stack reaches it.
     #[cold]
     pub(crate) fn pass_theft(&self, closure: TaskRef) {
         let scope_state = closure.header().scope_state();
@@ -367,7 +367,7 @@ impl Worker<StackEngine> {
         if theft::pass(closure)
             && let Some(frames) = frames
         {
-            // A thief that scans may look at the task.
+            // A scanning thief may read the task.
             frames.owner_lock().alone(|| self.pass(out_of_line::itself(closure)));
         }
     }

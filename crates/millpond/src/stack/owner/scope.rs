@@ -1,4 +1,4 @@
-//! A scope whose tasks a stack holds: it opens its stack, waits for what it has spawned, and ends.
+//! A scope with its tasks in a stack: it opens its stack, waits for its tasks, and ends.
 
 use std::ptr::NonNull;
 
@@ -20,7 +20,7 @@ use crate::worker::wait::Waiter;
 use crate::worker::{Awaited, Worker};
 
 impl Worker<StackEngine> {
-    /// A root scope begins: its tasks go into a stack of its own.
+    /// A root scope begins: its tasks go into its own stack.
     pub(crate) fn open_stack(&self, scope_state: &ScopeState) {
         let frames = self.take_stack();
         scope_state.set_frames(Some(frames.into()));
@@ -58,17 +58,17 @@ impl Worker<StackEngine> {
         self.finish(frames, frame, scope_state);
     }
 
-    /// Like `finish_frame`, where `frame` is the scope's. There may be frames above it whose bodies
-    /// are over.
+    /// Like `finish_frame`, where `frame` is the scope's. There may be frames of finished bodies
+    /// above it.
     pub(in crate::stack) fn finish(&self, frames: &Frames, frame: &Frame, scope_state: &ScopeState) {
         debug_assert!(frame.live.get() && frame.scope_state == NonNull::from(scope_state), "its body waits");
         self.log.waits_for_others(|| self.drain(frames, frame, scope_state));
         frames.rewind();
     }
 
-    /// Like `finish_frame`, for a body that waits for something: `cause` and `on`, a number in a
-    /// recording, say what. It waits for all tasks spawned before, whether they conflict or not,
-    /// since the stack knows no other order.
+    /// Like `finish_frame`, for a waiting body. `cause` and `on`, a number in a recording, say for
+    /// what it waits. It waits for all tasks spawned before, whether they conflict or not, because
+    /// the stack knows no other order.
     pub(crate) fn finish_frame_for(&self, scope_state: &ScopeState, cause: Cause, on: u64) {
         waits_for(self, scope_state, cause, on, || self.finish_frame(scope_state));
     }
@@ -85,7 +85,7 @@ impl Worker<StackEngine> {
                     }
                     frames.enter();
                 }
-                // The parent needs a thread's stack of its own.
+                // The parent needs its own thread's stack.
                 Stopped::AtParent => {
                     let waiter = Waiter::new(self.seat());
                     frame.waiter.set((&raw const waiter).cast_mut());
@@ -98,7 +98,7 @@ impl Worker<StackEngine> {
         }
     }
 
-    /// The body of a root scope is over: any idle worker runs the tasks that are left.
+    /// The body of a root scope has finished: any idle worker runs the tasks that are left.
     pub(crate) fn end_stack(&self, scope_state: &ScopeState) {
         // SAFETY: the scope is open.
         let Some(frames) = (unsafe { frames_of(scope_state) }) else { return };
@@ -126,8 +126,9 @@ impl Worker<StackEngine> {
 
     /// Polls a future for a scope's body.
     ///
-    /// Between polls it runs the leaves that come next. The first task after them is stolen,
-    /// perhaps by this worker, so that the body can go on as soon as it is woken.
+    /// Between polls it runs the leaves that come next, up to the first other closure. Then it
+    /// leaves the stack. Any ready tasks may be stolen, perhaps by this worker, so the body can
+    /// continue as soon as it is woken.
     pub(crate) fn block_on_in_frame<F: Future>(&self, scope_state: &ScopeState, future: F) -> F::Output {
         self.block_on(future, |waiter| {
             // SAFETY: the scope is open.

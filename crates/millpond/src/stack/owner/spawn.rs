@@ -25,7 +25,7 @@ use crate::worker::Worker;
 use crate::worker::scope_state::ScopeState;
 use std::ptr::NonNull;
 
-/// A closure with more bytes gets a block of its own.
+/// A closure with more bytes gets its own block.
 pub(in crate::stack) const LARGE: usize = 16 << 10;
 
 /// The accesses of a task that a stack holds. The stack's order is their order.
@@ -59,7 +59,7 @@ impl<const IN_PLACE: bool> Orders<StackEngine> for InFrame<'_, IN_PLACE> {
         order
     }
 
-    /// In place: the stack's runner reaches a `write` only when everything before it has ended.
+    /// In place: the owner reaches a `write` only when everything before it has ended.
     #[inline(always)]
     fn storage(&self, _worker: &Worker<StackEngine>, datum: &Datum) -> Storage {
         if datum.version().meta().of::<InOrder>().is_in_use() { Storage::Shared } else { Storage::Own(None) }
@@ -144,12 +144,12 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
                 self.commit_apart::<A, F, O>(frames, vtable, options, accesses, body)
             }
         };
-        // Made here, so that the compiler sees at the drop that there is nothing to do.
+        // Made here, so that the compiler sees that the drop has nothing to do.
         Join::in_frame(closure, record)
     }
 
-    /// Like `commit`, for a task that returns nothing, but needs more than the short path offers or
-    /// finds no room. Returns the closure, and the task's number in the recording.
+    /// Like `commit`, for a task that returns nothing, but needs more than the short path or finds
+    /// no room. Returns the closure, and the task's number in the recording.
     #[inline(never)]
     fn commit_apart<A, F, O>(
         &self,

@@ -1,7 +1,7 @@
 //! Adaptive steal policy: batch size and back-off, from the run time of earlier stolen tasks. Times
 //! are in clock ticks (about 0.4 ns).
 
-/// If a stolen task runs longer than this, its theft was worth the time that it cost the owner.
+/// If a stolen task runs longer than this, its theft was worth the owner's time.
 const WORTHWHILE_TICKS: u64 = 2500;
 
 /// Limits of one batch: its number of closures, and their total run time. A visit is expensive. If
@@ -29,20 +29,19 @@ impl Default for StealPolicy {
 }
 
 impl StealPolicy {
-    /// How many closures a thief takes at once where that costs the owner nothing. The number grows
+    /// How many closures a thief takes at once if that costs the owner nothing. The number grows
     /// while the stolen tasks are short.
     pub(in crate::stack) fn several(&self) -> u64 {
         self.several
     }
 
-    /// How many closures a thief asks an owner for. It asks for one if an owner would run such
-    /// short tasks sooner than it can give them away.
+    /// How many closures a thief asks an owner for: one, if an owner would run such short tasks
+    /// sooner than it can give them away.
     pub(in crate::stack) fn wish(&self) -> u64 {
         if self.worth { self.several } else { 1 }
     }
 
-    /// Records that a stolen leaf has run for `took` ticks. Returns whether that was worth its
-    /// theft.
+    /// Records that a stolen leaf has run for `took` ticks. Returns whether it was worth its theft.
     pub(in crate::stack) fn has_run(&mut self, took: u64) -> bool {
         let as_many = (MAX_BATCH_TICKS / took.max(1)).clamp(1, MAX_BATCH_CLOSURES);
         self.several = as_many.min(self.several * 2);

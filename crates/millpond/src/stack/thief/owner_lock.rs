@@ -1,4 +1,4 @@
-//! A lock that is biased towards the owner of a stack. It admits the owner, which pays no
+//! A lock biased towards the owner of a stack. It admits the owner, which pays no
 //! read-modify-write, or one thief at a time.
 //!
 //! ```text
@@ -16,50 +16,48 @@
 //!                      thief, after a barrier
 //! ```
 //!
-//! Before each step that takes a closure, or reuses memory of frames, the owner:
+//! Before each step that takes a closure or reuses memory of frames, the owner:
 //!
 //! - O1. announces what it takes, by a store (`Frames::take`);
 //! - O2. issues a compiler fence;
 //! - O3. loads the word, acquire. If the word is OWNED, the owner continues up to its next step. If
 //!   it is FRESH, the owner makes it OWNED, and wakes a sleeper if there is one (`search`, W1). If
-//!   it is ASKED, the owner makes it SERVED, scans the stack for the thief, and leaves the answer.
-//!   Otherwise the owner would have to wait for that scan. Then it makes the word what it was
-//!   before, or FRESH if the scan found something. If the word is WALKED, the owner waits for the
-//!   end of the scan.
+//!   it is ASKED, the owner makes it SERVED, scans the stack for the thief (otherwise it would have
+//!   to wait for the thief's scan), and leaves the answer. Then it restores the word, or makes it
+//!   FRESH if the scan found something. If the word is WALKED, the owner waits for the end of the
+//!   scan.
 //!
-//! A sentinel that stops its checks makes the word FRESH where it is OWNED (`search`, W4), if no
-//! thief is there.
+//! A sentinel that stops its checks makes an OWNED word FRESH (`search`, W4), if no thief is there.
 //!
 //! A thief, one at a time (`thieves`):
 //!
-//! - T1. leaves its wish, and makes the word ASKED, if it is OWNED or FRESH;
-//! - T2. waits some microseconds for the answer, which the owner gives at its next step. With short
-//!   tasks, this is the usual case;
+//! - T1. leaves its wish, and makes an OWNED or FRESH word ASKED;
+//! - T2. waits a few microseconds for the answer, which the owner gives at its next step. With
+//!   short tasks, this is the usual case;
 //! - T3. if the word is still ASKED, the owner is in a long body. Then the thief issues a barrier
 //!   in all threads of the process (membarrier), and makes the word WALKED. If the owner came
-//!   first, the thief goes on with T2 instead;
-//! - T4. scans, and takes closures. Then it makes the word what it was before T1, release. If it
-//!   has taken some closures, it makes an OWNED word FRESH instead. It also does so if it found
-//!   nothing while the owner calls what it spawns (`inline_subtree`). The owner then pushes these
-//!   tasks.
+//!   first, the thief continues with T2 instead;
+//! - T4. scans, and takes closures. Then it restores the word from before T1, release. If it has
+//!   taken closures, it makes an OWNED word FRESH instead. It also does so if it found nothing
+//!   during an inline subtree (`inline_subtree`), so that the owner pushes the next tasks of that
+//!   subtree.
 //!
 //! Why no closure is taken twice: if O3 of a step loads a word from before T1, the barrier of T3
-//! comes after that load on the owner's processor. Hence it comes after O1, which T4 sees. If O3
-//! loads ASKED or WALKED, the owner takes nothing before the scan is over.
+//! comes after that load on the owner's processor. Hence it comes after O1, and T4 sees O1. If O3
+//! loads ASKED or WALKED, the owner takes nothing before the end of the scan.
 //!
-//! In the first case, the owner may be in the middle of its step while the thief scans. If the step
-//! opens a frame or runs a body, it adds to the end of the stack. What it adds is complete when the
-//! thief can see it. If the step closes a frame, nothing in that frame is left to take. The owner
+//! In the first case, the owner may be in the middle of its step while the thief scans. A step that
+//! opens a frame or runs a body adds to the end of the stack; what it adds is complete when the
+//! thief can see it. A step that closes a frame leaves nothing in that frame to take, and the owner
 //! does not write to its memory before the next step. The thief sees the stack as it was at one
 //! moment (`Frames::seen`).
 //!
-//! The owner also adds frames of called bodies to the end, without O2 and O3. What they hold
-//! already runs, and thieves see it as running (`inline_subtree`, S1 and S2). The owner frees an
-//! out-of-line task in a step of its own, which announces that the stack has moved on
-//! (`pass_behind`).
+//! The owner also adds frames of called bodies to the end, without O2 and O3. The closures in them
+//! already run, and thieves see them as running (`inline_subtree`, S1 and S2). The owner frees an
+//! out-of-line task in its own step, which announces that the stack has moved on (`pass_behind`).
 //!
 //! A stack without an owner is FREE. There a thief needs no barrier, and the next owner waits for
-//! the thief.
+//! it.
 //!
 //! If the system has no membarrier, the word is never clear. Then the first step of `meet` is a
 //! SeqCst fence, and so is the barrier of T3.
@@ -82,14 +80,14 @@ const WALKED: u32 = 4;
 const FREE: u32 = 5;
 const VISITED: u32 = 6;
 
-/// Mark of the word if the owner needs a fence of its own. A word with this mark is never clear.
+/// Mark of the word if the owner needs a fence. A word with this mark is never clear.
 const FENCED: u32 = 1 << 31;
 
-/// How often a thief spins before it issues a barrier: some microseconds, less than the barrier
+/// How often a thief spins before it issues a barrier: a few microseconds, less than the barrier
 /// costs.
 const SPINS_BEFORE_BARRIER: u32 = if cfg!(loom) { 1 } else { 200 };
 
-/// A thread that waits for a few steps of another thread yields after this many spins.
+/// A wait for a few steps of another thread yields after this many spins.
 const SPINS_BEFORE_YIELD: u32 = 1000;
 
 /// See the [module](self). `A` is what a scan finds.
@@ -97,15 +95,15 @@ pub(crate) struct OwnerLock<A> {
     /// One of the states above, and [`FENCED`].
     word: AtomicU32,
     fenced: u32,
-    /// How much the thief asks for. The thief writes it before the word is ASKED, and the owner
-    /// reads it while the word is SERVED.
+    /// How many closures the thief asks for. The thief writes it before the word is ASKED, and the
+    /// owner reads it while the word is SERVED.
     wish: Guarded<u64>,
-    /// What the owner's scan has found. The owner writes it while the word is SERVED, and the thief
-    /// that asked reads it.
+    /// The findings of the owner's scan. The owner writes them while the word is SERVED, and the
+    /// thief that asked reads them.
     answer: Guarded<Option<A>>,
-    /// What the word was before the thief asked: OWNED or FRESH. The thief writes it. After the
-    /// visit, the word is the same again: a worker that has seen an empty stack may sleep when the
-    /// owner's first step comes.
+    /// The word before the thief asked: OWNED or FRESH. The thief writes it, and restores the word
+    /// after the visit: a worker that has seen an empty stack may sleep when the owner's first step
+    /// comes.
     before: Guarded<u32>,
     thieves: Mutex<()>,
     /// The process in which the lock was made (`sync::fork`).
@@ -118,7 +116,7 @@ impl<A> fmt::Debug for OwnerLock<A> {
     }
 }
 
-/// What the owner does next, if the word was not clear.
+/// The owner's next action, if the word was not clear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Met {
     /// It continues.
@@ -149,7 +147,7 @@ impl<A> OwnerLock<A> {
         self.word.load(Acquire) == OWNED
     }
 
-    /// Whether no thief is there, and the owner need not look for a sleeper.
+    /// Whether no thief is there, and the owner need not check for a sleeper.
     pub(crate) fn is_owned(&self) -> bool {
         self.word() == OWNED
     }
@@ -192,8 +190,8 @@ impl<A> OwnerLock<A> {
     }
 
     /// Tries to change the word, and returns whether this call did. A thread that finds the change
-    /// sees what this thread did before it. This thread sees what came before the word that it
-    /// found.
+    /// sees everything that this thread did before it. This thread sees everything before the word
+    /// that it found.
     fn makes(&self, from: u32, to: u32) -> bool {
         self.word.compare_exchange(from | self.fenced, to | self.fenced, AcqRel, Acquire).is_ok()
     }
@@ -211,20 +209,20 @@ impl<A> OwnerLock<A> {
         }
     }
 
-    /// The owner makes the word `to`. A thief that asks gets nothing. A first step wakes no
-    /// sleeper, because another first step will follow.
+    /// The owner makes the word `to`. An asking thief gets nothing. A first step wakes no sleeper,
+    /// because another first step will follow.
     fn leave_for(&self, to: u32) {
         while !self.makes(OWNED, to) && !self.makes(FRESH, to) {
             self.meet(|_wish| None);
         }
     }
 
-    /// The owner leaves the stack. The next thread that takes it sees what this owner did there.
+    /// The owner leaves the stack. The next owner sees what this one did there.
     pub(crate) fn leave(&self) {
         self.leave_for(FREE);
     }
 
-    /// Becomes the owner of a stack that is free, and that no other thread may enter.
+    /// Becomes the owner of a free stack that no other thread may enter.
     pub(crate) fn enter(&self) {
         while !self.makes(FREE, FRESH) {
             self.wait_while(VISITED);
@@ -239,9 +237,9 @@ impl<A> OwnerLock<A> {
         result
     }
 
-    /// A thief's visit. It returns what `scan` finds on this thread, or what the owner finds for
-    /// `wish`. If another thief is there, it returns `None`. If this thread's scan finds nothing,
-    /// and `leaves_word` returns true, the owner's next step is a first step.
+    /// A thief's visit. Returns what `scan` finds on this thread, or what the owner finds for
+    /// `wish`. If another thief is there, returns `None`. If this thread's scan finds nothing, and
+    /// `leaves_word` returns true, the owner's next step is a first step.
     pub(crate) fn visit(
         &self,
         wish: u64,
@@ -286,7 +284,7 @@ impl<A> OwnerLock<A> {
             if !matches!(self.word(), ASKED | SERVED) {
                 return true;
             }
-            // In a loom model, a thread that yields goes on only when no other thread does.
+            // In a loom model, a thread that yields continues only when no other thread does.
             if cfg!(not(loom)) {
                 spin_loop();
             }
@@ -304,8 +302,8 @@ impl<A> OwnerLock<A> {
     }
 }
 
-/// The word after a visit. A thief that has stolen something no longer watches for what the owner
-/// announces next. So the owner's next step must be a first step. The same holds if `leaves_word`
+/// The word after a visit. A thief that has stolen something no longer watches for the owner's next
+/// announcements, so the owner's next step must be a first step. The same holds if `leaves_word`
 /// returned true.
 fn after(before: u32, found: bool) -> u32 {
     if found && before == OWNED { FRESH } else { before }

@@ -1,8 +1,8 @@
 //! The pure functions of stealing, which the runtime and the simulator share ([DDS](crate#sources)
 //! §2, §3): the end of a stack where a thief begins, which accesses conflict, and random victims.
 //!
-//! `search` says which stack a thief of the runtime scans first, and `adaptive` says how much it
-//! takes. A simulated thief draws a new victim for each request.
+//! `search` says which stack a thief of the runtime scans first, and `adaptive` how much it takes.
+//! A simulated thief draws a new victim for each request.
 
 use crate::depend::Mode;
 use crate::pool::random::{Draw, XorShift};

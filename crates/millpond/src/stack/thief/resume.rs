@@ -1,5 +1,5 @@
-//! Stack jobs: what a worker does for a stack, in the form of a task. It continues with a stack, or
-//! runs a closure that it stole from one. A stolen parent runs on a stack of its own.
+//! Stack jobs: a worker's work on a stack, in the form of a task. The worker continues with a
+//! stack, or runs a closure that it stole from one. A stolen parent runs on its own stack.
 
 use std::alloc::Layout;
 use std::panic::Location;
@@ -55,8 +55,7 @@ fn make(worker: &Worker<StackEngine>, stack_job: StackJob, scope_state: NonNull<
     task
 }
 
-/// A job that continues with a stack that has no owner. Only the worker that runs this job takes
-/// the stack.
+/// A job that continues with a stack without an owner. Only the worker of this job takes the stack.
 pub(in crate::stack) fn go_on(worker: &Worker<StackEngine>, frames: &Frames, scope_state: &ScopeState) -> TaskRef {
     make(worker, StackJob { frames: frames.into(), stolen: None }, scope_state.into())
 }
@@ -87,8 +86,7 @@ impl Worker<StackEngine> {
         None
     }
 
-    /// Runs a parent on a stack of its own. No frame holds the parent: it is pending, or a
-    /// session's.
+    /// Runs a parent on its own stack. No frame holds the parent: it is pending, or a session's.
     pub(crate) fn run_parent_apart(&self, task: TaskRef) {
         let own = self.take_stack();
         self.named(task, || self.run_parent_body(task, own));
@@ -121,8 +119,8 @@ impl Worker<StackEngine> {
         }
     }
 
-    /// Completes an empty stack: that of a root scope, or that of a parent, which has ended.
-    /// Returns the stack that this worker must continue with, if there is one.
+    /// Completes an empty stack, of a root scope or of a finished parent. Returns the stack that
+    /// this worker must continue with, if there is one.
     fn complete_stack<'a>(&'a self, frames: &'a Frames) -> Option<&'a Frames> {
         let scope_state = frames.frame().scope_state;
         // SAFETY: the scope is not closed yet.
@@ -186,7 +184,7 @@ impl Worker<StackEngine> {
         next
     }
 
-    /// Settles a stolen task that has ended: its results are in place (DDS Fig. 3).
+    /// Settles a finished stolen task: its results are in place (DDS Fig. 3).
     fn settle_stolen(&self, task: TaskRef, result: Result<(), crate::Error>, poison: bool, ran: Ran) {
         // SAFETY: the scope outlives its tasks.
         let scope_state = unsafe { task.header().scope_state().as_ref() };

@@ -2,8 +2,8 @@
 //! accesses conflicts with one of an earlier, unfinished closure of the same frame.
 //!
 //! In the paper, the owner links the accesses of one datum at each push. Here the thief does that;
-//! [decision 27] gives the reason. Only closures of one frame conflict: a frame's body
-//! uses only what its parent declared, and the parent was ready.
+//! [decision 27] gives the reason. Only closures of one frame conflict, because a frame's body uses
+//! only data that its parent declared, and the parent was ready.
 //!
 //! [decision 27]: ../../../../../docs/decisions/0027-the-stack.md
 
@@ -27,7 +27,7 @@ use crate::task::{Role, TaskRef};
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-/// The versions that earlier closures use which were unfinished when scanned, and their modes.
+/// The versions that earlier closures use, if these were unfinished when scanned, and their modes.
 type Used = HashMap<NonNull<Version>, Mode, BuildHasherDefault<ByAddress>>;
 
 /// A hash function for addresses.
@@ -52,16 +52,16 @@ impl Hasher for ByAddress {
 const MIN_SCAN_CLOSURES: u32 = 512;
 
 /// A scan that resumes where the last one ended checks this many closures, or as many as it wants
-/// if that is more. If none of them is ready, it begins from the start. A scan that has found
-/// something ends after this many further closures that are not ready.
+/// if that is more. If none is ready, it begins from the start. A scan that has found something
+/// ends after this many further closures that are not ready.
 ///
-/// With debug assertions the number is smaller, since most test programs are small. Optimized tests
-/// use the full number.
+/// With debug assertions the number is smaller, because most test programs are small. Optimized
+/// tests use the full number.
 const MAX_MISSES: u32 = if cfg!(debug_assertions) { 2 } else { 64 };
 
 /// If a scan from the start checked `n` closures, `n` / 8 scans may resume where the last one
-/// ended. In a short frame, no scan may. On average, all these scans then check at most some ten
-/// closures each.
+/// ended. In a short frame, no scan may. On average, each of these scans then checks at most about
+/// ten closures.
 const CLOSURES_PER_RESUME: u32 = if cfg!(debug_assertions) { 1 } else { 8 };
 
 /// The largest limit of a scan, in closures.
@@ -69,24 +69,24 @@ const MAX_SCAN_CLOSURES: u32 = 1 << 22;
 
 /// After a scan that finds nothing, thieves leave the stack alone for this many times its duration.
 /// The owner does the scan or waits for it, so it loses at most a twentieth of its time. Thieves do
-/// the same after a theft that was not worth its cost to the owner.
+/// the same after a theft that was not worth its cost.
 const REST: u64 = 20;
 
-/// What a theft costs a stack's owner, in clock ticks (about 0.4 ns): a scan, and a wait for the
-/// stolen closure that comes next.
+/// The cost of a theft to a stack's owner, in clock ticks (about 0.4 ns): a scan, and a wait for
+/// the stolen closure.
 const THEFT: u64 = 1 << 12;
 
-/// After this many ticks a body is long: a visit costs its worker less than that.
+/// After this many ticks a body is long: a visit costs its worker less.
 const LONG: u64 = 1 << 15;
 
-/// What is known of earlier scans of a stack. Only a scan changes it, except for the times. Any
-/// thief that peeks at the stack, or has run a closure stolen from it, changes those.
+/// The record of earlier scans of a stack. Only a scan changes it, except for the times: these
+/// change when any thief peeks at the stack, or has run a closure stolen from it.
 #[derive(Debug)]
 pub(crate) struct Search {
     /// The limit of a scan, in closures. It doubles if a scan reaches it and finds nothing.
     reach: AtomicU32,
-    /// When thieves may come again. They may come earlier if the owner is in a long body, and so
-    /// loses nothing.
+    /// When thieves may come again. They may come earlier if the owner is in a long body, because
+    /// it loses nothing then.
     not_before: AtomicU64,
     /// The cursor that thieves have seen, and since when.
     running: AtomicUsize,
@@ -141,8 +141,8 @@ impl Search {
         now >= self.not_before.load(Relaxed) || now.saturating_sub(self.since.load(Relaxed)) > LONG
     }
 
-    /// Records that the owner has lost `lost` ticks to a thief. Of two rests, the one that lasts
-    /// longer counts.
+    /// Records that the owner has lost `lost` ticks to a thief. Of two rests, the longer one
+    /// counts.
     fn rest(&self, now: u64, lost: u64) {
         self.not_before.fetch_max(now + REST * lost, Relaxed);
     }
@@ -167,8 +167,8 @@ impl Search {
 }
 
 /// How far scans have come since one began from the start and found something. The next scan
-/// resumes there. Otherwise it would first pass closures that have ended, perhaps thousands behind
-/// a long one.
+/// resumes there. Otherwise it would first pass closures that have ended, perhaps thousands after a
+/// long one.
 #[derive(Debug, Default)]
 struct Trail {
     /// The frame whose closures the trail covers. If a frame was opened, closed or emptied, the
@@ -177,11 +177,10 @@ struct Trail {
     shape: usize,
     /// The last closure that it has checked.
     last: Option<TaskRef>,
-    /// The versions that closures up to that one use, or have used. Closures that have ended
-    /// meanwhile are not removed.
+    /// The versions that closures up to that one use, or have used. Ended closures are not removed.
     used: Used,
-    /// How many more scans may resume here. The number is limited, so that a closure before this
-    /// place that has become ready is not missed for long.
+    /// How many more scans may resume here. The limit keeps scans from missing for long a closure
+    /// before this place that has become ready.
     more: u32,
 }
 
@@ -204,13 +203,13 @@ impl Trail {
     }
 }
 
-/// What a scan takes: ready closures that are close together, or the second half of twice as many.
+/// The closures that a scan takes: ready ones close together, or the second half of twice as many.
 #[derive(Debug)]
 pub(crate) struct StolenTasks {
     /// The largest number of closures to take, all of one frame.
     most: usize,
-    /// Whether the scan leaves as many closures of the youngest frame to the owner, which runs them
-    /// next.
+    /// Whether the scan leaves as many closures of the youngest frame to the owner, as its next
+    /// ones.
     spares: bool,
     in_youngest: bool,
     pub(in crate::stack) found: Vec<TaskRef>,
@@ -232,7 +231,7 @@ impl StolenTasks {
         self.spares && self.in_youngest
     }
 
-    /// How many ready closures the scan looks for.
+    /// How many ready closures the scan searches for.
     fn wanted(&self) -> usize {
         if self.spares_some() { 2 * self.most } else { self.most }
     }
@@ -260,7 +259,7 @@ impl StolenTasks {
 /// Takes ready closures that no worker runs, as many as `stolen_tasks` wants, within the limit of
 /// the scan. It visits the frames from the end `from` on. In the frame where the last scan ended,
 /// it first resumes there. If that finds nothing, and in other frames, it begins with the first
-/// closure. It may leave the first half of what it found to the owner.
+/// closure. It may leave the first half of its findings to the owner.
 ///
 /// The caller holds the stack's owner lock.
 pub(in crate::stack) fn steal(frames: &Frames, from: End, mut stolen_tasks: StolenTasks) -> Option<StolenTasks> {
@@ -302,7 +301,7 @@ fn look_for(frames: &Frames, from: End, shape: usize, now: Seen, left: &mut u32,
     }
 }
 
-/// Looks for ready closures from `at` to `end`. If `taken`, the first one already runs.
+/// Searches for ready closures from `at` to `end`. If `taken`, the first one already runs.
 fn look_through(
     at: *mut u8,
     taken: bool,
@@ -320,7 +319,7 @@ fn look_through(
             let may_be_taken = state == State::Untouched && !(taken && nth == 0) && role != Role::Combine;
             misses += 1;
             if may_be_taken && !conflicts_with(task, &trail.used) {
-                // A parent is taken alone, since it may represent all the work that there is.
+                // A parent is taken alone, because it may represent all the work that there is.
                 if !stolen_tasks.is_empty() && role != Role::Leaf {
                     return;
                 }
@@ -351,7 +350,7 @@ fn conflicts_with(task: TaskRef, used: &Used) -> bool {
 /// Adds the accesses of an unfinished task to `used`.
 fn note(task: TaskRef, used: &mut Used) {
     for (version, mode) in accesses(task) {
-        // Two modes on one datum: a later access waits for one of them in any case.
+        // Two modes on one datum: a later access waits for one of them anyway.
         let noted = used.entry(version).or_insert(mode);
         if *noted != mode {
             *noted = Mode::Inout;
@@ -418,7 +417,7 @@ impl Frames {
 
     /// Whether the stack may hold a closure that no worker runs.
     pub(crate) fn may_have_work(&self) -> bool {
-        // If the leaf that runs takes more than a line, the answer is true even if nothing else is
+        // If the running leaf takes more than a line, the answer is true even if nothing else is
         // there.
         let is_empty = || {
             let (at, taken) = self.cursor();

@@ -1,45 +1,46 @@
 //! A worker as a thief: which stack it asks, how often, and how it watches the stacks while it
 //! sleeps.
 //!
-//! An owner does not announce that its stack holds something to steal: that would cost a fence per
-//! task. So thieves scan again and again, at growing intervals (this file). These rules wake
-//! workers that sleep:
+//! An owner does not announce that its stack holds something to steal, because that would cost a
+//! fence per task. So thieves scan again and again, at growing intervals (this file). These rules
+//! wake sleeping workers:
 //!
 //! - W1. An owner's *first step* is one that finds the word FRESH (`owner_lock`). It is the first
 //!   step after the owner entered the stack, after the stack was empty, after a theft, or after W4.
 //!   It is also the first step after a thief that found nothing during an inline subtree. At its
-//!   first step, the owner issues a SeqCst fence. If a worker sleeps, the owner then wakes one.
-//! - W2. A worker that goes to sleep checks, after it was counted as a sleeper (`sleep`, S3),
+//!   first step, the owner issues a SeqCst fence, and then wakes a sleeping worker, if there is
+//!   one.
+//! - W2. A worker that goes to sleep first counts as a sleeper (`sleep`, S3), and then checks
 //!   whether some stack is not empty. If so, and if there is no *sentinel*, it becomes the
 //!   sentinel, by a compare-and-swap. The sentinel sleeps only for a while, and scans again.
 //! - W3. Stealing a closure, or finishing a stolen one, can make others ready without the owner
-//!   noticing. A thief that did either issues a SeqCst fence. Then it wakes a sleeper, if there is
-//!   no sentinel and some stack may hold work. The sentinel does the same when it turns to other
-//!   work. A thief that was the sentinel gives up that role before the fence.
+//!   noticing. A thief that did either issues a SeqCst fence. Then, if there is no sentinel and
+//!   some stack may hold work, it wakes a sleeper. The sentinel does the same when it turns to
+//!   other work. A sentinel gives up that role before the fence.
 //! - W4. If the sentinel sees no change for a while, it gives up its role, still counted as a
 //!   sleeper. Then it makes every stack FRESH, issues a barrier as a thief does (`owner_lock`, T3),
 //!   and checks once more. If something has changed, it becomes the sentinel again, unless there is
-//!   another one. Otherwise it sleeps without a timeout.
+//!   another. Otherwise it sleeps without a timeout.
 //! - W5. If all stacks are empty, the sentinel gives up its role, and checks again behind a SeqCst
-//!   fence. If they still are empty, it sleeps without a timeout: the next step in an empty stack
-//!   finds FRESH in any case.
+//!   fence. If they are still empty, it sleeps without a timeout, because the next step in an empty
+//!   stack finds FRESH in any case.
 //!
 //! Why ready work does not stay unseen while some workers sleep without a timeout and the others
 //! are busy: if there is a sentinel, it checks the stacks. Otherwise the last sentinel left by W3,
-//! W4 or W5, or there never was one. What happens then is one of these:
+//! W4 or W5, or there never was one. Then one of these follows:
 //!
 //! - A step of an owner. The first step that finds the FRESH of W4, or of an empty stack, runs W1.
 //!   If the fence of W1 comes before that of W4 or W5, or before S3 of a sleeper, that thread sees
 //!   what the step did. Otherwise the owner wakes a sleeper, which finds no sentinel and becomes
-//!   the sentinel. What comes before the step comes before the barrier of W4, which sees it. The
-//!   new sentinel sees what comes after the step.
+//!   the sentinel. Everything before the step comes before the barrier of W4, which sees it. The
+//!   new sentinel sees everything after the step.
 //! - A theft, or its end. The same holds with the fence of W3. A thief that continues with the
 //!   victim's stack enters it, which makes it FRESH.
 //!
 //! A scan that finds nothing records (cursor, top, changes). No thief scans this stack again until
-//! one of them changes. The next closure may be ready without another sign: an owner takes it, and
-//! leaves it again where it was (a parent, where only leaves may run: `room`). If the scan saw it
-//! taken, the record says so.
+//! one of them changes. The next closure may become ready without another sign, if an owner takes
+//! it and leaves it again where it was (a parent, where only leaves may run: `room`). If the scan
+//! saw it taken, the record says so.
 //!
 //! If W2 finds a sentinel, the worker sleeps without a timeout and relies on that sentinel. If the
 //! fence of the sentinel's W3, W4 or W5 comes after S3, the sentinel sees what S3 has seen. If it
@@ -72,28 +73,28 @@ mod loom_tests;
 const NAP: Duration = Duration::from_micros(15);
 
 /// After this many naps without a change, the sentinel relies on the owners to wake it (W4). This
-/// costs the owners some 10 µs after some milliseconds.
+/// costs the owners about 10 µs after a few milliseconds.
 const NAPS_BEFORE_REST: u32 = 60;
 
 /// A worker that waits for an unannounced event sleeps one [`NAP`] longer after each
 /// [`NAPS_BEFORE_REST`] naps, up to this many.
 const MAX_NAPS: u32 = 32;
 
-/// What a worker keeps as a thief.
+/// A worker's data as a thief.
 #[derive(Debug)]
 pub(crate) struct Thief {
     victims: RefCell<Victims>,
     /// The stack of its last theft.
     last: Cell<Option<NonNull<Frames>>>,
     steal_policy: RefCell<StealPolicy>,
-    /// When it scans again.
+    /// The time of its next scan.
     next_look: Cell<u64>,
     /// How often it went to sleep since the last change, or since it rested.
     quiet: Cell<u32>,
     /// Whether it waits for an unannounced event, and how often it napped since the last change.
     looks: Cell<bool>,
     naps: Cell<u32>,
-    /// Present while it is the sentinel.
+    /// Set while it is the sentinel.
     watches: RefCell<Option<OnTime>>,
 }
 
@@ -111,8 +112,8 @@ impl Thief {
         }
     }
 
-    /// Sets whether the worker waits for an event that no thread announces. If so, it sleeps only
-    /// for a while, even if there is another sentinel.
+    /// Sets whether the worker waits for an unannounced event. If so, it sleeps only for a while,
+    /// even if there is another sentinel.
     pub(in crate::stack) fn looks_by_itself(&self, looks: bool) {
         self.looks.set(looks);
         self.naps.set(0);
@@ -141,8 +142,7 @@ impl Thief {
 }
 
 impl Worker<StackEngine> {
-    /// Steals ready closures from some stack, if it is time for a scan. They become the next stack
-    /// jobs.
+    /// Steals ready closures from some stack, if a scan is due. They become the next stack jobs.
     #[cold]
     pub(crate) fn steal_closure(&self) -> bool {
         let (now, stacks) = (clock::ticks(), &self.shared().tasks);
@@ -187,8 +187,8 @@ impl Worker<StackEngine> {
         if self.log.is_on() {
             self.log.note(What::Looted { closures: found.len() as u32 });
         }
-        // The first closure comes next. A worker that takes the others from the pool takes the one
-        // that was put last.
+        // The first closure comes next. A worker that takes the others from the pool takes the last
+        // one put.
         found[1..].reverse();
         for closure in found {
             self.tasks.stack_jobs.borrow_mut().push_back(resume::stolen(self, NonNull::from(frames), closure));
@@ -224,7 +224,7 @@ impl Worker<StackEngine> {
         }
     }
 
-    /// How long a worker may sleep that has found nothing. `None` means without a timeout.
+    /// How long a worker without work may sleep. `None` means without a timeout.
     pub(crate) fn watch(&self) -> Option<Duration> {
         let Thief { quiet, looks, naps, .. } = &self.tasks.thief;
         quiet.set(quiet.get().saturating_add(1));
@@ -271,8 +271,8 @@ impl Worker<StackEngine> {
         self.tasks.thief.watches.borrow().is_some()
     }
 
-    /// The worker is awake, and turns to work that it has not stolen. If it was the sentinel, it
-    /// wakes another worker by W3.
+    /// The worker is awake, and turns to work that it has not stolen. A sentinel wakes another
+    /// worker by W3.
     pub(crate) fn end_watch(&self) {
         if self.stop_watching() {
             self.pass_look_on();

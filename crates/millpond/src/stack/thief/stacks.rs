@@ -1,5 +1,5 @@
-//! All stacks of a runtime: stacks in use, where thieves look for victims, and free stacks, which
-//! wait for a scope.
+//! All stacks of a runtime: stacks in use, where thieves find victims, and free stacks, which wait
+//! for a scope.
 //!
 //! A mutex protects the free stacks. The list of all stacks needs no mutex: it only grows, and its
 //! entries live as long as the runtime.

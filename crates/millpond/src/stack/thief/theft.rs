@@ -1,5 +1,4 @@
-//! Thefts: what a thief does to a closure, and how an owner waits for a stolen closure (DDS §3,
-//! Fig. 3).
+//! Thefts: how a thief marks a closure, and how an owner waits for a stolen one (DDS §3, Fig. 3).
 //!
 //! ```text
 //!              thief            thief, at the end           the owner
@@ -12,8 +11,8 @@
 //! 1. A thief makes a closure STOLEN under the stack's owner lock (`owner_lock`).
 //! 2. If an owner's next closure is STOLEN, the owner waits for a moment. Then it leaves the stack
 //!    (`Frames::leave`), and makes the closure AWAITED by a compare-and-swap. If that fails, the
-//!    closure is DONE, and the owner continues with the stack. Otherwise it does not touch the
-//!    stack again.
+//!    closure is DONE, and the owner continues with the stack. Otherwise the owner does not touch
+//!    the stack again.
 //! 3. The thief's last access to the closure is a read-modify-write that makes it DONE. If the old
 //!    value shows AWAITED, the stack is the thief's. If a body waits on a thread's stack
 //!    (`Frames::blocked`), the thief wakes that body. Otherwise the thief continues with the stack.
@@ -44,7 +43,7 @@ pub(in crate::stack) const DONE: u32 = 16;
 const PASSED: u32 = 32;
 
 /// How many clock ticks (about 0.4 ns) an owner waits for a stolen closure before it leaves the
-/// stack. Leaving one stack and continuing with another takes this long.
+/// stack. Switching to another stack takes this long.
 const TICKS_BEFORE_LEAVE: u64 = 1 << 13;
 
 /// The state of a closure, as its owner sees it.
@@ -80,7 +79,7 @@ pub(in crate::stack) fn take(closure: TaskRef) {
     closure.header().theft().fetch_xor(GUARD | STOLEN, Relaxed);
 }
 
-/// Marks a closure for which a future waits. Returns false if the closure is done, or about to be.
+/// Marks a closure for which a future waits. Returns false if the closure is done, or almost.
 pub(in crate::stack) fn mark(closure: TaskRef) -> bool {
     let marked = |word: u32| (word & (ENDING | DONE) == 0).then_some(word | WATCHED);
     closure.header().theft().fetch_update(AcqRel, Acquire, marked).is_ok()
@@ -95,7 +94,8 @@ pub(in crate::stack) fn pass(closure: TaskRef) -> bool {
 /// Leaves a stack whose next closure is stolen. When that closure is done, the thief wakes
 /// `waiter`. If `waiter` is null, the thief continues with the stack instead.
 ///
-/// Returns false if the closure is done. Then the stack is still the caller's, which has left it.
+/// Returns false if the closure is done. Then the stack, which the caller has left, is still the
+/// caller's.
 pub(in crate::stack) fn wait_for(frames: &Frames, stolen: TaskRef, waiter: *const Waiter) -> bool {
     frames.blocked.set(waiter.cast_mut());
     frames.leave();
@@ -103,8 +103,8 @@ pub(in crate::stack) fn wait_for(frames: &Frames, stolen: TaskRef, waiter: *cons
     stolen.header().theft().fetch_update(AcqRel, Acquire, awaited).is_ok()
 }
 
-/// Takes back what `wait_for` announced. Returns false if the closure is done: then the thief wakes
-/// the waiter.
+/// Takes back the announcement of `wait_for`. Returns false if the closure is done: then the thief
+/// wakes the waiter.
 pub(in crate::stack) fn wait_no_longer(stolen: TaskRef) -> bool {
     let not_awaited = |word: u32| (word & DONE == 0).then_some(word & !AWAITED);
     stolen.header().theft().fetch_update(AcqRel, Acquire, not_awaited).is_ok()

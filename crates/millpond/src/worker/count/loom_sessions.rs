@@ -201,8 +201,8 @@ fn loom_a_session_is_dropped() {
     });
 }
 
-/// A thread waits for room. As soon as it is notified, it ends the session, before the worker that
-/// notified it has left.
+/// A thread waits for room. As soon as it is notified, it ends the session, before the notifying
+/// worker has left.
 #[test]
 fn loom_room_and_the_end_of_a_session() {
     loom::model(|| {

@@ -183,7 +183,7 @@ fn loom_a_nested_scope_is_completed_once() {
     });
 }
 
-/// The owner waits until all tasks are done, then ends the scope at once.
+/// The owner waits until all tasks are complete, then ends the scope at once.
 fn model_room_for_all(wait: fn(&World)) {
     loom::model(move || {
         let world = World::new();
@@ -242,7 +242,7 @@ fn loom_an_external_task() {
     });
 }
 
-/// Like the model before, but a worker of its own completes the new task.
+/// Like the model before, but another worker completes the new task.
 #[test]
 fn loom_an_external_task_and_two_workers() {
     loom::model(|| {

@@ -1,8 +1,8 @@
 //! The parts of an engine that are compiled once, in this crate, and linked to programs.
 //!
-//! A function that is generic over its engine is compiled again in every program that calls it.
+//! A function that is generic over its engine is compiled again in each program that calls it.
 //! Functions that programs call, and that do not depend on a program's types, go through a method
-//! of [`Linked`]. The implementation for an engine of this crate is not generic, so programs only
+//! of [`Linked`]. Its implementation for an engine of this crate is not generic, so programs only
 //! link to it.
 
 use std::panic::Location;
@@ -18,9 +18,9 @@ use crate::worker::scope_state::ScopeState;
 use crate::worker::seats::Shared;
 use crate::worker::wait::Waiter;
 
-/// The functions of an engine's workers that programs call. The methods have unusual names, because of the
-/// compiler's errors: for a call of a missing method, it suggests each trait with a method of that
-/// name.
+/// The functions of an engine's workers that programs call. The methods have unusual names because
+/// of the compiler's errors: for a call of a missing method, it suggests each trait with a method
+/// of that name.
 pub trait Linked: Sized {
     fn make_room(worker: &Worker<Self>, scope_state: &ScopeState, bytes: usize)
     where

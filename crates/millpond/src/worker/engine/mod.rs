@@ -1,4 +1,4 @@
-//! What the workers need of an engine. The rest of an engine is about spawns (`runtime::engine`).
+//! The parts of an engine for workers. The rest is about spawns (`runtime::engine`).
 
 use crate::depend::tracker::Tracker;
 use crate::memory::Memory;

@@ -1,5 +1,5 @@
-//! Where the tasks of a scope stay until they run. Either each task waits behind its dependences
-//! and then in a pool, or all are in the frames of a dataflow stack.
+//! Where the tasks of a scope stay until they run. Each task waits behind its dependences and then
+//! in a pool, or all are in the frames of a dataflow stack.
 
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::worker::nest_frame::NestFrame;
 use crate::worker::scope_state::ScopeState;
 use crate::worker::seats::Shared;
 
-/// What an engine does with the tasks of a scope. The provided methods fit tasks that wait in a
+/// An engine's treatment of the tasks of a scope. The provided methods fit tasks that wait in a
 /// pool.
 pub trait TaskStore<E: WorkerEngine>: Sized + 'static {
     /// The part of a worker.
@@ -32,7 +32,7 @@ pub trait TaskStore<E: WorkerEngine>: Sized + 'static {
     #[inline(always)]
     fn open_scope(_worker: &Worker<E>, _scope_state: &ScopeState) {}
 
-    /// The closure of a root scope has ended.
+    /// The closure of a root scope has finished.
     fn end_scope(_worker: &Worker<E>, _scope_state: &ScopeState) {}
 
     /// Whether a stack holds the tasks of the scope, which is open.
@@ -93,8 +93,7 @@ pub trait TaskStore<E: WorkerEngine>: Sized + 'static {
     /// scope's body calls this.
     fn drain(_worker: &Worker<E>, _scope_state: &ScopeState) {}
 
-    /// Like `drain`, for a body that waits. `cause` and `on`, a number in a recording, say for
-    /// what.
+    /// Like `drain`, for a waiting body. `cause` and `on`, a number in a recording, say for what.
     #[inline(always)]
     fn drain_for(_worker: &Worker<E>, _scope_state: &ScopeState, _cause: Cause, _on: u64) {}
 
@@ -109,7 +108,7 @@ pub trait TaskStore<E: WorkerEngine>: Sized + 'static {
         false
     }
 
-    /// A task that only this worker knows. The worker runs it before those of the pool.
+    /// A task that only this worker knows. It comes before those of the pool.
     #[inline(always)]
     fn next_stack_job(_worker: &Worker<E>) -> Option<TaskRef> {
         None
@@ -120,19 +119,19 @@ pub trait TaskStore<E: WorkerEngine>: Sized + 'static {
         unreachable!("only stacks have stack jobs")
     }
 
-    /// A join takes the result of a stolen task that has ended. The stack of its scope goes on
-    /// behind the task.
+    /// A join takes the result of a finished stolen task. The stack of its scope continues behind
+    /// it.
     #[inline(always)]
     fn pass_theft(_worker: &Worker<E>, _closure: TaskRef) {}
 
-    /// Looks for work outside the pool. Returns true if
+    /// Searches for work outside the pool. Returns true if
     /// [`next_stack_job`](TaskStore::next_stack_job) has a task.
     #[inline(always)]
     fn steal_stack_jobs(_worker: &Worker<E>) -> bool {
         false
     }
 
-    /// How long a worker that has found nothing may sleep. `None`: without a timeout.
+    /// How long a worker without work may sleep. `None`: without a timeout.
     #[inline(always)]
     fn nap(_worker: &Worker<E>) -> Option<Duration> {
         None
@@ -147,7 +146,7 @@ pub trait TaskStore<E: WorkerEngine>: Sized + 'static {
 #[derive(Debug)]
 pub enum InPool {}
 
-/// Of any engine: a stack leaves tasks that no frame holds to the pool, too.
+/// For any engine, because a stack also leaves tasks outside of frames to the pool.
 impl<E: WorkerEngine> TaskStore<E> for InPool {
     type Seat = ();
     type Shared = ();

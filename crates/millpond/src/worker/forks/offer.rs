@@ -85,7 +85,7 @@ impl Offer {
         &self.waiter
     }
 
-    /// Tells the fork's owner that it has nothing on offer any more (a).
+    /// Tells the fork's owner that its offer is taken (a).
     pub(crate) fn ask_for_another(&self) {
         // SAFETY: a stack of forks lives as long as its runtime, for which this thread works.
         unsafe { self.limits.as_ref() }.ask();

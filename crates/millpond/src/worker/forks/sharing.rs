@@ -1,17 +1,17 @@
-//! What a loop asks of its worker's stack of forks (`each`).
+//! The interface of a worker's stack of forks for loops (`each`).
 
 use super::{Forks, Private};
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::worker::loops::Loops;
 
-/// What the other workers do.
+/// The state of the other workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Others {
-    /// None has nothing to do.
+    /// None is idle.
     Busy,
-    /// Some have nothing to do, and some of these sleep: an offer wakes one.
+    /// Some are idle, and some of these sleep: an offer wakes one.
     Asleep,
-    /// Some look for work, and none sleeps.
+    /// Some search for work, and none sleeps.
     Looking,
 }
 
@@ -22,15 +22,15 @@ impl Forks {
         self.workers.get()
     }
 
-    /// What this worker remembers of its loops.
+    /// This worker's memory of its loops.
     #[inline]
     pub(crate) fn loops(&self) -> &Loops {
         &self.loops
     }
 
-    /// What the other workers do, if a fork that is pushed now is the next one that they get. It is
-    /// not if the stack is closed, if the last offer was not taken, or if another fork is private.
-    /// In the last case this looks (6).
+    /// What the other workers do, if a fork pushed now is the next one that they get. It is not if
+    /// the stack is closed, if the last offer was not taken, or if another fork is private. In the
+    /// last case this looks (6).
     #[inline]
     pub(crate) fn others(&self) -> Option<Others> {
         if !self.limits.push.load(Relaxed) {

@@ -2,10 +2,10 @@
 //!
 //! A task with a value keeps its failure in its block, in place of the value, until its join is
 //! dropped. The block of a scope's task without a value is freed at its end. Nothing tells whether
-//! its join still exists: most joins are dropped where they are made. So:
+//! its join still exists, because most joins are dropped where they are made. So:
 //!
 //! 1. The owner counts the existing joins (`ScopeState::joins`) of tasks that did not run at their
-//!    spawn. It does not count joins of tasks in a stack's frame: that would cost such tasks 2 %.
+//!    spawn. It does not count joins of tasks in a stack's frame, which would cost such tasks 2 %.
 //!    So a scope of a stack keeps the failures of its tasks without a value until it ends, or until
 //!    their joins have asked.
 //! 2. When the task ends, its failure is kept for a join. The join takes it out. A session's tasks
@@ -31,7 +31,7 @@ pub(super) struct Failures {
     /// The first in reference order, with its place: of the causes, and of the consequences.
     cause: Option<(u64, Error)>,
     consequence: Option<(u64, Error)>,
-    /// Why tasks that have not had their turn must not run, by place in reference order.
+    /// Why tasks that have not started must not run, by place in reference order.
     misused: HashMap<u64, Error>,
     /// The failures that a join may ask for, by place in reference order.
     kept: HashMap<u64, Error>,

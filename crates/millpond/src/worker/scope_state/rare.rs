@@ -1,5 +1,5 @@
-//! What most scopes never need: failures, watchers, admission, reductions, a token. Made when it is
-//! needed first.
+//! State that most scopes never need: failures, watchers, admission, reductions, a token. It is
+//! made at the first need.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -71,7 +71,7 @@ impl ScopeState {
         unsafe { self.cold.load(Ordering::Acquire).cast::<Cold>().as_ref() }
     }
 
-    /// Whether the scope has none of this state. A failure is an example of such state.
+    /// Whether the scope has none of this state, such as a failure.
     #[inline(always)]
     pub(crate) fn is_usual(&self) -> bool {
         self.cold_if_any().is_none()

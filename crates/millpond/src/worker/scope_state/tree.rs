@@ -12,8 +12,8 @@ impl ScopeState {
         self.depth
     }
 
-    /// Whether the scope is `of` or is nested in it. Checks only a few levels, so it is a hint
-    /// about which tasks a worker may run.
+    /// Whether the scope is `of` or is nested in it. Checks only a few steps, so it is a hint about
+    /// which tasks a worker may run.
     pub(crate) fn is_near_below(&self, of: &ScopeState) -> bool {
         const STEPS: u32 = 8;
         let mut scope_state = self;

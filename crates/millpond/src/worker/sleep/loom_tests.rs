@@ -47,7 +47,7 @@ impl World {
         self.sleep.work_arrived();
     }
 
-    /// Like `publish`, for a publisher that needs no fence of its own.
+    /// Like `publish`, for a publisher that needs no fence.
     fn publish_in_order(&self) {
         self.pool.fetch_add(1, SeqCst);
         self.sleep.work_arrived_in_order();

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use super::Idle;
 use crate::sync::spin_loop;
 
-/// How long a worker spins before it sleeps. Waking a thread takes about 30 µs. This time is
-/// longer, so a worker that soon gets work saves the wake-up.
+/// How long a worker spins before it sleeps. Waking a thread takes about 30 µs. The time is longer,
+/// so a worker that soon gets work saves the wake-up.
 #[cfg(not(loom))]
 const SPIN_BEFORE_SLEEP: Duration = Duration::from_micros(50);
 
-/// How long a worker spins before it yields. On a busy machine a yield may cost milliseconds. This
+/// How long a worker spins before it yields. On a busy machine a yield may cost milliseconds. The
 /// time is longer than a thief's pause between two attempts (`stack/thief/search`).
 #[cfg(not(loom))]
 const SPIN_BEFORE_YIELD: Duration = Duration::from_micros(20);
@@ -28,12 +28,11 @@ pub(super) fn spin(idle: Idle, found: &mut impl FnMut() -> bool) -> bool {
     }
 }
 
-/// What to do after some looks that found nothing.
+/// The next action after some looks that found nothing.
 #[cfg_attr(loom, allow(dead_code, reason = "a model has no time"))]
 enum Then {
     Look,
-    /// If there are more workers than cores, the thread that this worker waits for may be ready to
-    /// run.
+    /// With more workers than cores, the thread that this worker waits for may be ready to run.
     Yield,
     Stop,
 }

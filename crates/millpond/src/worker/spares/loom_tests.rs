@@ -1,4 +1,4 @@
-//! Models in which threads lend slots and take them back while spare threads rest and are called.
+//! Models in which threads lend seats and take them back while spare threads rest and are called.
 
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicIsize;
@@ -10,7 +10,7 @@ use super::*;
 /// model begins.
 struct World {
     spares: Spares,
-    /// The slots that are lent, as the threads count them after each of their steps.
+    /// The seats that are lent, as the threads count them after each of their steps.
     lent: AtomicIsize,
 }
 
@@ -51,7 +51,7 @@ impl World {
     }
 }
 
-/// Two threads lend their slots and take them back, with a spare for each. Neither is refused,
+/// Two threads lend their seats and take them back, with a spare for each. Neither is refused,
 /// although a spare rests in the meantime, between any two of its tasks.
 #[test]
 fn loom_a_slot_is_never_refused_while_a_spare_rests() {
@@ -80,7 +80,7 @@ fn loom_a_slot_is_never_refused_while_a_spare_rests() {
     });
 }
 
-/// The threads lend as many slots as there are spares, and no more, in any order. A slot that is
+/// The threads lend as many seats as there are spares, and no more, in any order. A seat that is
 /// taken back can be lent again.
 #[test]
 fn loom_no_spare_has_two_slots() {

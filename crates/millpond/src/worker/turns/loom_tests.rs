@@ -9,7 +9,7 @@ use crate::sync::Guarded;
 use crate::worker::sleep::{Idle, Sleep};
 use crate::worker::wait::Seat;
 
-/// What the members of a reduction look at, one at a time. Loom checks that.
+/// The value that the members of a reduction read, one at a time. Loom checks that.
 struct World {
     turns: Turns,
     value: Guarded<u32>,

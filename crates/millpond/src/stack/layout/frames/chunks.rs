@@ -67,13 +67,13 @@ impl Frames {
     }
 
     /// Frees half of the chunks that an empty stack has not used this time. The stack keeps the
-    /// chunks that it has used, since fresh pages cost more than all work in them.
+    /// chunks that it has used, because fresh pages cost more than all work in them.
     pub(crate) fn shrink(&self) {
         let (used, chunks) = (self.last_used.replace(0) + 1, self.chunks.borrow().len());
         let kept = (used + chunks.saturating_sub(used) / 2).max(MIN_KEPT_CHUNKS);
         self.owned.shrink();
         if kept < chunks {
-            // A thief that scans may have seen frames there.
+            // A scanning thief may have seen frames there.
             self.guard.alone(|| self.chunks.borrow_mut().truncate(kept));
         }
     }

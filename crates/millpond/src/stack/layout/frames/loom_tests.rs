@@ -1,6 +1,6 @@
 //! Models of a thief that reads a stack while its owner is in the middle of a step (`seen`): the
-//! owner opens a frame and closes it. The owner lock would keep the owner from a second such step.
-//! The models omit it. A closure is only a place here.
+//! owner opens a frame and closes it. The owner lock would prevent a second such step. The models
+//! omit it. A closure is only a place here.
 
 use loom::thread;
 
@@ -122,7 +122,7 @@ fn loom_a_frame_is_run() {
     model(World::run);
 }
 
-/// A thief that looks for work meanwhile does not find the stack empty.
+/// A thief that peeks meanwhile does not find the stack empty.
 #[test]
 fn loom_a_stack_stays_full() {
     model_with(World::run, |world, _| assert!(world.frames.may_have_work()));

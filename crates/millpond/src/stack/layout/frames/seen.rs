@@ -1,24 +1,24 @@
 //! How thieves see a stack while its owner works, and how the owner announces changes of its
 //! frames.
 //!
-//! A reader sees the stack as it was at one moment, or reads it again. The owner opens or closes a
-//! frame, or announces a closure that already runs (`begin_change`, `end_change`). To do so, it
+//! A reader sees the stack as it was at one moment, or reads it again. To open or close a frame, or
+//! to announce a closure that already runs (`begin_change`, `end_change`), the owner:
 //!
 //! - C1. makes `shape` odd;
 //! - C2. issues a release fence;
 //! - C3. changes what readers see, in atomics;
 //! - C4. makes `shape` even, the next number: release.
 //!
-//! A reader (`at_one_moment`)
+//! A reader (`at_one_moment`):
 //!
 //! - L1. reads `shape`: acquire;
-//! - L2. reads what the owner changes in C3;
+//! - L2. reads what C3 changes;
 //! - L3. issues an acquire fence;
-//! - L4. reads `shape` again. What it has seen counts if both numbers are the same, and even.
+//! - L4. reads `shape` again. The result of L2 counts if both numbers are the same, and even.
 //!
 //! If L2 sees anything of C3, then L4 sees C1, by the two fences: another number. If L1 sees an
 //! even number, the reader sees all of the change before, by C4. A reader follows no pointer before
-//! L4: frames may be gone.
+//! L4, because frames may be gone.
 
 use super::{Frame, Frames};
 use crate::sync::atomic::{Ordering, fence};
@@ -28,7 +28,7 @@ use crate::sync::spin_loop;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::stack) struct Seen {
     pub(in crate::stack) youngest: *mut Frame,
-    /// The closure that comes next or, if it is taken, runs.
+    /// The next closure or, if it is taken, the running one.
     pub(in crate::stack) next: *mut u8,
     pub(in crate::stack) taken: bool,
     /// Closures below this place are complete.
@@ -41,13 +41,13 @@ impl Frames {
         self.top.load(Ordering::Acquire)
     }
 
-    /// The youngest frame, the closure that comes next or runs there, and the top, as they were at
-    /// one moment. The owner may open or close one frame while a thief reads (`owner_lock`).
+    /// The youngest frame, its next or running closure, and the top, as they were at one moment.
+    /// The owner may open or close one frame while a thief reads (`owner_lock`).
     pub(in crate::stack) fn seen(&self) -> Seen {
         loop {
             let seen = self.at_one_moment(|| {
                 let youngest = self.youngest.load(Ordering::Acquire);
-                // The closure that comes next is not beyond the top.
+                // The next closure is not beyond the top.
                 let (next, taken) = self.cursor();
                 Seen { youngest, next, taken, top: self.top.load(Ordering::Acquire) }
             });
@@ -67,8 +67,8 @@ impl Frames {
         (shape.is_multiple_of(2) && self.shape.load(Ordering::Relaxed) == shape).then_some(seen)
     }
 
-    /// A number that grows when the owner opens, closes or empties a frame, or announces a closure
-    /// that runs.
+    /// A number that grows when the owner opens, closes or empties a frame, or announces a running
+    /// closure.
     pub(in crate::stack) fn shape(&self) -> usize {
         self.shape.load(Ordering::Acquire).wrapping_add(self.rounds.load(Ordering::Acquire))
     }

@@ -1,4 +1,4 @@
-//! The rooms of bodies that are called. A room replaces the frame of a body.
+//! The rooms of called bodies. A room replaces the frame of a body.
 
 use std::cell::{Cell, UnsafeCell};
 use std::mem::{MaybeUninit, offset_of};
@@ -31,7 +31,7 @@ struct VirtualFrame {
     versions: [NonNull<Version>; MOST],
 }
 
-/// The room of one body that is called.
+/// The room of one called body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room(NonNull<Parts>);
 
@@ -75,7 +75,7 @@ impl Room {
         unsafe { self.scope_state_at().as_ref() }
     }
 
-    /// The parent whose body has this room, without its payload.
+    /// The parent of the room's body, without its payload.
     #[inline(always)]
     pub(crate) fn virtual_frame(self) -> TaskRef {
         TaskRef(self.at(offset_of!(Parts, virtual_frame)))

@@ -1,4 +1,4 @@
-//! Tests of rooms that are used again, of bodies that get frames, and of measured levels.
+//! Tests of reused rooms, of bodies that get frames, and of measured depths.
 
 use std::alloc::Layout;
 use std::panic::Location;
@@ -111,7 +111,7 @@ fn levels_are_short_that_were_measured_so() {
     (0..50).for_each(|_| inline_subtrees.note_time(5, SHORT / 4));
     assert!(matches!(begin(), Begun::InlineSubtree(_)));
     inline_subtrees.end(Begun::InlineSubtree(now()), 5, true);
-    // Other levels are not known to be short.
+    // Other depths are not known to be short.
     assert!(!matches!(inline_subtrees.begin(&config, 6, || 0), Begun::InlineSubtree(_)));
     inline_subtrees.note_time(5, LONGEST);
     assert!(!matches!(begin(), Begun::InlineSubtree(_)), "one was as long as many");
@@ -120,7 +120,7 @@ fn levels_are_short_that_were_measured_so() {
 }
 
 /// A parent and its children alternate, with as many children as there are bodies between two
-/// measurements. A count over all levels would measure the same level every time.
+/// measurements. A count over all depths would measure the same depth every time.
 #[test]
 fn each_level_is_measured() {
     let (inline_subtrees, config) = (InlineSubtrees::default(), Config { workers: 2, ..Config::default() });

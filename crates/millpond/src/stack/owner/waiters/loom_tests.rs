@@ -16,7 +16,7 @@ use crate::worker::cancel::Cancels;
 struct World {
     scope_state: Box<ScopeState>,
     header: Header,
-    /// What the closure has written.
+    /// The closure's result.
     result: Guarded<u32>,
     _cancels: Box<Cancels>,
 }

@@ -1,6 +1,6 @@
 //! Models of the owner lock on a system without membarrier. Loom has no membarrier, so both sides
 //! issue a fence, and the word is never clear. With membarrier, T3 puts that fence into the owner's
-//! steps. What follows from it is the same.
+//! steps, with the same consequences.
 //!
 //! The stack is an array of places. Loom watches the cell at each place. A thief reads each cell
 //! that it scans, even if the closure is taken (O1 to T4). The cursor is relaxed, so that only the
@@ -90,7 +90,7 @@ impl World {
         if !self.places[place].is_stolen.load(Relaxed) {
             self.run(self.places[place].closure.get());
         }
-        // The next step announces this.
+        // The next step announces it.
         self.cursor.store(2 * (place + 1), Relaxed);
     }
 

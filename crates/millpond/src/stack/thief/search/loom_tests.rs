@@ -1,6 +1,6 @@
 //! Models of W1 to W5, with the real owner lock and the real sleep. A closure that the owner pushes
-//! must reach a worker that went to sleep, while the owner waits for that. A lost wake-up shows as
-//! a deadlock. The sentinel's naps take no time here: it scans again after other threads have done
+//! must reach a sleeping worker, while the owner waits for that. A lost wake-up shows as a
+//! deadlock. The sentinel's naps take no time here: it scans again after other threads have done
 //! something.
 
 use loom::thread;

@@ -1,4 +1,4 @@
-//! Models of A1 to A3, and of the sentinel. Two workers make stacks while a thief looks for
+//! Models of A1 to A3, and of the sentinel. Two workers make stacks while a thief searches for
 //! victims.
 
 use loom::thread;

@@ -1,4 +1,4 @@
-//! Models of the end of a stolen closure (1 to 3). The owner of the victim's stack comes to the
+//! Models of the end of a stolen closure (1 to 3). The owner of the victim's stack reaches the
 //! closure while the thief runs it. Loom watches three cells: the contents of the stack, the result
 //! of the closure, and the waiter.
 
