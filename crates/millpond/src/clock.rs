@@ -3,6 +3,8 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use crate::sync::fork::once;
+
 /// The time stamp. Its rate is constant on every processor of the last decade.
 #[inline]
 pub(crate) fn ticks() -> u64 {
@@ -17,13 +19,15 @@ pub(crate) fn ticks() -> u64 {
 
 fn nanoseconds() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
-    START.get_or_init(Instant::now).elapsed().as_nanos() as u64
+    once(&START, Instant::now).elapsed().as_nanos() as u64
 }
 
 /// The rate of [`ticks`], from a short measurement.
 pub(crate) fn ticks_per_ns() -> f64 {
     static RATE: OnceLock<f64> = OnceLock::new();
-    *RATE.get_or_init(|| {
+    // Before, because one initialization must not contain another.
+    let _started = nanoseconds();
+    *once(&RATE, || {
         let (ns, start) = (nanoseconds(), ticks());
         while nanoseconds() - ns < Duration::from_micros(200).as_nanos() as u64 {
             std::hint::spin_loop();
@@ -36,5 +40,9 @@ pub(crate) fn ticks_per_ns() -> f64 {
 #[inline]
 pub(crate) fn ns_per_tick() -> f64 {
     static TIME: OnceLock<f64> = OnceLock::new();
-    *TIME.get_or_init(|| 1.0 / ticks_per_ns())
+    if let Some(time) = TIME.get() {
+        return *time;
+    }
+    let rate = ticks_per_ns();
+    *once(&TIME, || 1.0 / rate)
 }

@@ -1,6 +1,6 @@
 //! A runtime whose parts are selected by name.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use super::engine::Catalogue;
 use super::{Names, Registry};
@@ -8,6 +8,7 @@ use crate::memory::Memory;
 use crate::pool::Pool;
 use crate::runtime::engine::DEFAULT_SCHEME;
 use crate::runtime::{BuildError, Builder, Runtime};
+use crate::sync::fork;
 use crate::{DefaultMemory, DefaultPool, StackEngine};
 
 /// A runtime whose parts are selected by name, at run time.
@@ -44,8 +45,8 @@ impl AnyRuntime {
     /// The same as [`Registry::build`].
     pub fn build(builder: Builder, names: Names<'_>) -> Result<Self, BuildError> {
         /// Built once: a runtime needs three of its members.
-        static CATALOGUE: LazyLock<Registry> = LazyLock::new(Registry::default);
-        CATALOGUE.build(builder, names)
+        static CATALOGUE: OnceLock<Registry> = OnceLock::new();
+        fork::once(&CATALOGUE, Registry::default).build(builder, names)
     }
 
     /// The names of its parts.

@@ -4,9 +4,11 @@
 use std::alloc::{Layout, alloc, dealloc};
 use std::mem;
 use std::ptr::{self, NonNull};
-use std::sync::{Once, OnceLock};
+use std::sync::OnceLock;
 
 use libc::{c_int, c_void, sigaction, siginfo_t, stack_t};
+
+use super::fork;
 
 /// Linux raises the first for an address without access, and the second where a file has become
 /// shorter.
@@ -23,8 +25,8 @@ static BEFORE: [OnceLock<sigaction>; 2] = [const { OnceLock::new() }; 2];
 /// Makes the signal handler call `tell` when an access of the program faults. Only the first call
 /// has an effect.
 pub(crate) fn on_fault(tell: Tell) {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
+    static INSTALLED: OnceLock<()> = OnceLock::new();
+    fork::once(&INSTALLED, || {
         TELL.get_or_init(|| tell);
         for (signal, before) in FAULTS.into_iter().zip(&BEFORE) {
             let handler = handle as extern "C" fn(c_int, *mut siginfo_t, *mut c_void);

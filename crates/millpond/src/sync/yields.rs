@@ -26,7 +26,7 @@ fn first_state() -> u64 {
     static SEED: OnceLock<Option<u64>> = OnceLock::new();
     static THREADS: Count = Count::new(1);
     let seed = || std::env::var("MILLPOND_YIELDS").ok().map(|seed| seed.parse().expect("MILLPOND_YIELDS is a number"));
-    let Some(seed) = *SEED.get_or_init(seed) else { return OFF };
+    let Some(seed) = *crate::sync::fork::once(&SEED, seed) else { return OFF };
     let thread = THREADS.fetch_add(1, Relaxed);
     ((seed << 32) ^ thread).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 2
 }

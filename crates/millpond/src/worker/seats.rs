@@ -120,7 +120,7 @@ struct Seats {
 impl<E: WorkerEngine> Shared<E> {
     pub(crate) fn new(config: Config, choices: Choices<E>) -> std::sync::Arc<Self> {
         E::Tasks::prepare();
-        fork::watch(LOCKS);
+        fork::watch(&LOCKS);
         overflow::watch();
         let caller_seats = config.workers + 1..config.workers + 1 + CALLER_SEATS;
         let spares = spares::PER_WORKER * config.workers;
