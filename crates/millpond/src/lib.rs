@@ -20,10 +20,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **The result is that of the serial program**, in which each task runs where it is spawned. That order is the
-//! *reference order*. It defines what a program means, and any number of workers gives its result. You write no locks,
-//! no events and no edges. A closure can reach only the data that it receives, so the compiler proves that a task
-//! touches only what it declared.
+//! **The result is that of the serial program**, in which each task runs where it is spawned. That
+//! order is the *reference order*. It defines what a program means: its result is the same with any
+//! number of workers. You write no locks, no events and no edges. A closure can reach only the data
+//! that it receives, so the compiler proves that a task touches only what it declared.
 //!
 //! **There are six kinds of access.** Tasks that use the same handle wait for each other only if they must:
 //!
@@ -72,14 +72,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **There are two kinds of task.** [`spawn`](Spawn::spawn) makes a *leaf*. It gets references, and can neither spawn nor
-//! wait. [`nest`](Spawn::nest) makes a *parent*. It gets a scope and handles of its own, with at most the declared rights,
-//! and spawns children on them. A parent is complete when its descendants are. The same function serves as a whole program
-//! and as a part of one; see the example of [`Spawn`].
+//! **There are two kinds of task.** [`spawn`](Spawn::spawn) makes a *leaf*. It gets references, and
+//! can neither spawn nor wait. [`nest`](Spawn::nest) makes a *parent*. It gets its own scope and
+//! handles, with at most the declared rights, and spawns children on them. A parent is complete
+//! when its descendants are. The same function serves as a whole program and as a part of one; see
+//! the example of [`Spawn`].
 //!
-//! **A scope waits only for its own tasks.** Its end waits for all of them. Before that, [`wait_on`](Spawn::wait_on) waits
-//! for a datum and [`wait`](Spawn::wait) for a task's value. While a body waits, its thread runs only tasks that the body has
-//! spawned, and another thread works in its place. So waiting never deadlocks, on any number of workers.
+//! **A scope waits only for its own tasks.** Its end waits for all of them. Before that,
+//! [`wait_on`](Spawn::wait_on) waits for a datum and [`wait`](Spawn::wait) for a task's value.
+//! While a body waits, its thread runs only the body's descendants, and another thread works in its
+//! place. So waiting never deadlocks, on any number of workers.
 //!
 //! ```
 //! # use millpond::{Handle, Runtime, Spawn};
@@ -97,11 +99,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **A task fails** if it panics, its body returns an `Err`, it is cancelled, or it misuses a handle. Then it produces nothing.
-//! A task that reads the missing value is *poisoned* and does not run. A later `write` clears the error. The scope returns the
-//! first failure in reference order that is no [consequence](Error) of another, with the task's label. A join returns the
-//! failure of its task. A task also fails if the drop of its value panics, or of a value that it was the last to use; then its
-//! writes remain. [`try_spawn`](Spawn::try_spawn) and [`try_nest`](Spawn::try_nest) take bodies that may fail.
+//! **A task fails** if it panics, its body returns an `Err`, it is cancelled, or it misuses a
+//! handle. Then it produces nothing. A task that reads the missing value is *poisoned* and does not
+//! run. A later `write` clears the error. The scope returns the first failure in reference order
+//! that is no [consequence](Error) of another, with the task's label. A join returns the failure of
+//! its task. A task also fails if dropping its value panics, or dropping a value that it was the
+//! last to use. In this case its writes remain. [`try_spawn`](Spawn::try_spawn) and
+//! [`try_nest`](Spawn::try_nest) take bodies that may fail.
 //! [`cancel_on_failure`](Spawn::cancel_on_failure) stops a scope at its first failure.
 //!
 //! ```
@@ -124,7 +128,7 @@
 //! | the compiler says | what it means |
 //! |---|---|
 //! | `s` *escapes the closure body*, with a note on a *`Handle`* that is *invariant* | a body's handle is used on the scope of another body: declare the datum in that body's `nest`, and use the handle that it is given |
-//! | `a` *escapes the closure body*, *returning this value requires that…* | a body keeps or returns the reference, the [`Out`] or the handle that it was lent: keep a copy of the value, or return that |
+//! | `a` *escapes the closure body*, *returning this value requires that…* | a body keeps or returns the reference, the [`Out`] or the handle that it was lent: keep or return a copy of the value |
 //! | *closure may outlive the current function, but it borrows…* | a task uses a local of the scope's closure, which may end first: `move` it into the task, or make it before the scope is opened |
 //! | *mismatched types*, `In<'_>` and [`Root`] | a body waits with its scope for a join or a handle of another scope: it waits only for its own |
 //! | `Out<'_, …>` *cannot be dereferenced* | a `write` lends no value but the place of a new one: call [`a.set(3)`](Out::set), or declare `inout` |
@@ -132,26 +136,31 @@
 //! | *the `?` operator can only be applied to…*, for a [`Join`] | the task may not have run yet: [`s.wait(join)?`](Spawn::wait). If its body returns a `Result`, use [`try_spawn`](Spawn::try_spawn) |
 //! | `s` *escapes the closure body*, or *lifetime may not live long enough*, with a note on a [`Join`] that is *invariant* | a join leaves its scope: wait for it there, and return the value |
 //! | *cannot borrow `a` … because it is also borrowed as mutable* | the value lent by [`wait_on`](Spawn::wait_on) is still in use: end that before the next spawn on `a` |
-//! | *cannot move out of an `Arc`*, for a [`Session`] | its end is for the last one who has it: [`Arc::into_inner(session)`](std::sync::Arc::into_inner), then [`close`](Session::close) or [`detach`](Session::detach); or drop it |
-//! | *type annotations needed* | the closure stands apart from its spawn: write it in the call |
+//! | *cannot move out of an `Arc`*, for a [`Session`] | only its last owner can end it: [`Arc::into_inner(session)`](std::sync::Arc::into_inner), then [`close`](Session::close) or [`detach`](Session::detach); or drop it |
+//! | *type annotations needed* | the closure is not written in the call of its spawn: write it there |
 //!
 //! # What the proof does not cover
 //!
-//! The runtime does not order what tasks share by statics, captured mutexes and atomics, interior mutability inside a `T`, two
-//! handles over one `Arc`, or `unsafe`. The result is that of the serial program only if commutative bodies, concurrent bodies
-//! and reducers commute.
+//! The runtime does not order accesses through statics, captured mutexes and atomics, interior
+//! mutability inside a `T`, two handles over one `Arc`, or `unsafe`. The result is that of the
+//! serial program only if commutative bodies, concurrent bodies and reducers commute.
 //!
-//! A body may hold a lock, a `RefCell` borrow or a thread-local over [`join`], [`wait`](Spawn::wait), [`wait_on`](Spawn::wait_on),
-//! an inner scope or a full window: meanwhile its thread runs only tasks that the body has spawned, and those that they spawn.
-//! A waiting thread with nothing to run lends its seat to a spare thread. These cases are outside of that promise:
+//! A body may hold a lock, a `RefCell` borrow or a thread-local over [`join`],
+//! [`wait`](Spawn::wait), [`wait_on`](Spawn::wait_on), an inner scope or a full window: meanwhile
+//! its thread runs only the body's descendants. If there are none, it lends its seat to a spare
+//! thread. This promise does not cover these cases:
 //!
-//! * A body takes a lock, waits, and one of its tasks takes the same lock. That task may run on top of the body, and deadlocks as
-//!   in serial code. The same holds for a lock that is held over a spawn that runs inline.
+//! * A body takes a lock, waits, and one of its tasks takes the same lock. That task may run on top
+//!   of the body, and deadlocks as in serial code. The same holds for a lock held over a spawn that
+//!   runs inline.
 //! * A body waits for something outside the runtime ([`block_on`](Spawn::block_on)): other bodies run on its thread meanwhile.
-//! * More bodies wait at the same time than there are spare threads (4 per worker), and no body begins for 2 ms. Then the runtime
-//!   suspends bodies that wait, and other bodies run on their threads.
-//! * A body holds a lock while it waits for a session: for a task, a datum or room. If nothing else goes on, its thread runs earlier
-//!   tasks of that session, and one of them may want the lock.
+//! * No spare thread is free for the seat of a waiting body. There are up to 4 per worker, fewer if
+//!   the system refuses to start a thread. If no body begins for 2 ms, the runtime suspends the
+//!   waiting body, and other bodies run on its thread. It does so at once if the thread has other
+//!   suspended bodies, or if the body waits for a session's datum or for room in a session.
+//! * A body holds a lock while it waits for a session: for a task, a datum or room. If no body
+//!   begins for 2 ms, its thread runs earlier tasks of that session, and one of them may want the
+//!   lock.
 //!
 //! # Cargo features
 //!
