@@ -180,9 +180,9 @@ impl Builder {
     }
 
     /// The most bytes that the tasks in flight in one scope may declare
-    /// ([`Task::bytes`](crate::Task::bytes)). By default there is no limit, and the least limit is 1. A
-    /// task that declares more than the limit runs alone. The limit is hard or soft like
-    /// [`window`](Builder::window).
+    /// ([`Task::bytes`](crate::Task::bytes)). By default there is no limit; the limit 0
+    /// is invalid. A task that declares more than the limit runs alone. The limit is hard or soft
+    /// like [`window`](Builder::window).
     ///
     /// The bytes of a task count from its spawn until it is complete. The runtime does not see what
     /// a handle holds afterwards. So in a pipeline, declare the bytes on the task that uses the

@@ -100,7 +100,7 @@ impl TaskRef {
         TaskRef(header)
     }
 
-    /// What the vtable of a compact task says of it.
+    /// The compact form in the vtable of a compact task.
     #[inline(always)]
     fn compact(self) -> &'static CompactKind {
         debug_assert!(self.header().is_compact());
