@@ -1,5 +1,5 @@
-//! The list scheme ([TG](crate#sources) §4.3, Fig. 4): one ordered list holds all tasks waiting for
-//! a version.
+//! The list scheme ([TG](crate#sources) §4.3, Fig. 4): one ordered list of all tasks waiting for a
+//! version.
 //!
 //! Needs the Cargo feature `catalogue`.
 //!
