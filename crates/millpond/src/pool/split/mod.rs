@@ -67,15 +67,15 @@ pub struct Seat {
     deque: Owner,
     /// There is only one seat, so there are no thieves.
     alone: bool,
-    /// Puts left until one reads what the thieves left.
+    /// The number of puts until one reads the thieves' line.
     patience: u32,
     number: usize,
     random: XorShift,
 }
 
-// SAFETY: a deque hands each task to its owner or to one thief, with everything that happened
-// before the put (see `deque`). The priority queue does the same under its lock. A task is put into
-// exactly one of them.
+// SAFETY: a deque hands each task to its owner or to one thief, and the put happens before that
+// (see `deque`). The priority queue does the same under its lock. A task is put into exactly one of
+// them.
 unsafe impl Pool for Split {
     type Local = Seat;
     type Choice = ();
@@ -171,7 +171,7 @@ unsafe impl Pool for Split {
 
 impl Split {
     /// Returns a task that runs before the seat's own tasks. Other workers must be able to find
-    /// those, since this task may hold them up by a lock.
+    /// those, because this task may hold a lock that they need.
     #[cold]
     fn before_others(local: &mut Seat, task: TaskRef) -> TaskRef {
         if !local.alone {
@@ -229,7 +229,7 @@ impl Split {
     }
 
     /// The rest of a theft: takes more tasks from the same end, while its lines are in this cache.
-    /// They are all of the first task's scope. A body that waits for a task of another scope may
+    /// They all belong to the first task's scope. A body waiting for a task of another scope may
     /// hold a lock that the first task needs. So a task of another scope must not wait behind the
     /// first one: it goes to the shared queue.
     fn keep_some_of(&self, local: &mut Seat, victim: &Thief, goes_along: impl Fn(TaskRef) -> bool) {
