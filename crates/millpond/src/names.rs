@@ -1,9 +1,9 @@
-//! Names of tasks, known when the program is compiled or built at run time.
+//! Names of tasks: constants, or built at run time.
 //!
 //! A label has its name as `&'static str`. So labels are small and copied freely: into errors,
-//! recordings and dumps, which may outlive the runtime. A name that is built at run time is put into
-//! a table of the process, each text once, and stays there. The table is bounded. Beyond the bound a
-//! new name is not kept, and its task is identified by the place of its spawn.
+//! recordings and dumps, which may outlive the runtime. A name built at run time is stored in a
+//! table of the process, each text once, and stays there. If the bounded table is full, a new name
+//! is not kept, and its task is identified by the place of its spawn.
 
 use std::any::Any;
 use std::borrow::Cow;

@@ -1,6 +1,5 @@
-//! The members of each family, as rows: a command lists them, and tests iterate over them. Also
-//! runtimes whose parts are selected by name ([`AnyRuntime`], [`Registry`]). Cargo feature
-//! `catalogue`.
+//! The members of each family, as rows that a command lists and tests iterate over. Also runtimes
+//! whose parts are selected by name ([`AnyRuntime`], [`Registry`]). Cargo feature `catalogue`.
 
 pub(crate) mod engine;
 mod registry;

@@ -2,12 +2,12 @@
 //! scopes exclude scopes, too: see `datum::lend`.
 //!
 //! A handle stores the scope that claimed it. Another scope may take over the claim only if the
-//! owner cannot be issuing at this moment. There are two such cases. The owner has ended. Or the
-//! owner runs further out on the same thread (a scope opened inside the closure of another) and
-//! runs no inline leaf: no scheme knows the accesses of such a leaf.
+//! owner cannot be issuing at this moment. There are two such cases. In the first, the owner has
+//! ended. In the second, the owner's closure has opened this scope on the same thread, and the
+//! owner runs no inline leaf, because no scheme knows the accesses of such a leaf.
 //!
-//! The registry is global, since handles move between runtimes. A scope reads it only when a claim
-//! changes hands.
+//! The registry is global, because handles move between runtimes. A scope reads it only when a
+//! claim changes hands.
 
 use std::cell::Cell;
 use std::sync::Arc;

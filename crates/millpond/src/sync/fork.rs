@@ -1,12 +1,12 @@
 //! Forks of the process. The child has one thread: the one that called `fork`. It has no worker of
-//! a runtime that was built before.
+//! a runtime built before.
 //!
-//! 1. Each fork has its number: the child's *generation* is one more than the parent's. A runtime
-//!    keeps the generation in which it was built. In another generation, its workers do not exist,
-//!    and its locks and queues are as some thread has left them.
-//! 2. At a fork, no other thread holds a lock of a static. The thread that forks takes them all
-//!    before, and both processes release them. Otherwise no thread holds two of them, so any order
-//!    will do.
+//! 1. Forks are numbered: the child's *generation* is one more than the parent's. A runtime keeps
+//!    the generation in which it was built. In another generation, its workers do not exist, and
+//!    its locks and queues are in an arbitrary state.
+//! 2. At a fork, no other thread holds a lock of a static: the forking thread takes them all
+//!    before, and both processes release them. No other code holds two of them, so any order will
+//!    do.
 //!
 //! If another call than `fork` makes a child (`vfork`, `posix_spawn`, a bare `clone`), the child
 //! counts as its parent.
@@ -37,8 +37,8 @@ mod imp {
         GENERATION.load(Ordering::Relaxed)
     }
 
-    /// Watches for forks. The thread that forks takes these locks, so that no other thread holds
-    /// one. Only the first call has an effect.
+    /// Watches for forks. A forking thread takes these locks, so that no other thread holds one.
+    /// Only the first call has an effect.
     pub(crate) fn watch(locks: &'static [Take]) {
         LOCKS.get_or_init(|| {
             system::at_fork(before, in_parent, in_child);
