@@ -46,12 +46,12 @@ impl Names {
     }
 }
 
-/// A name for tasks: a `&'static str`, or a `String` that is built at run time.
+/// A name for tasks: a `&'static str`, or a `String` built at run time.
 ///
-/// A `&'static str` costs nothing. Each use of a `String` costs its construction, a hash of it, and
-/// a lock of the process. A task without a name pays nothing. If only numbers differ,
-/// [`Task::index`](crate::Task::index) is better: `s.task("gemm").index([i, j])` costs a few stores,
-/// and profiles add up the tasks of one name.
+/// A `&'static str` costs nothing. Each use of a `String` costs its construction, its hash, and a
+/// lock of the process. A task without a name pays nothing. If only numbers differ,
+/// [`Task::index`](crate::Task::index) is better: `s.task("gemm").index([i, j])` costs a few
+/// stores, and profiles add up the tasks of one name.
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};
@@ -69,8 +69,8 @@ impl Names {
 /// # Memory
 ///
 /// The process keeps each different text once, until it ends: at most 65,536 texts and 4 MiB. After
-/// that, a task with a new text is identified by the place of its spawn, as a task without a name.
-/// Texts that are kept serve as before.
+/// that, a task with a new text is identified by the place of its spawn, like a task without a
+/// name. Kept texts serve as before.
 #[diagnostic::on_unimplemented(
     message = "a task cannot have `{Self}` as its name",
     label = "no `&'static str` and no `String`",

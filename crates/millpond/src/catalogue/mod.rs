@@ -104,7 +104,7 @@ impl Names<'static> {
     }
 
     /// Yields every combination of members: each scheme with each pool and each memory manager. The
-    /// stack comes once, since it has only its own parts.
+    /// stack comes once, because it has only its own parts.
     ///
     /// ```
     /// use millpond::catalogue::{MEMORY, Names, POOLS, SCHEMES};

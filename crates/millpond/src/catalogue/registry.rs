@@ -138,7 +138,7 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// Adds a scheme. Its name is that of its type.
+    /// Adds a scheme, named by its type.
     ///
     /// # Errors
     ///

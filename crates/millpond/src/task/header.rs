@@ -11,7 +11,7 @@ use crate::sync::tracked::{AtomicU32, Ordering};
 /// The fixed part of a task block.
 #[repr(C)]
 pub struct Header {
-    /// The word that joins read. It is the first word, since a stale join may load it after the
+    /// The word that joins read. It is the first word, because a stale join may load it after the
     /// block was used again.
     pub(super) state: State,
     pub(super) vtable: &'static VTable,
@@ -48,7 +48,7 @@ pub(crate) mod flag {
     pub(crate) const SUSPENDED: u8 = 128;
     /// A leaf or a parent whose block is in a stack.
     pub(crate) const IN_PLACE: u8 = 128;
-    /// The flags of a compact leaf (`task::compact`). No other leaf has both, since a leaf with a
+    /// The flags of a compact leaf (`task::compact`). No other leaf has both, because a leaf with a
     /// join is out of line.
     pub(crate) const COMPACT: u8 = IN_PLACE | COUNTED;
     /// The flags of a compact parent, except `PORTABLE`.
@@ -131,14 +131,14 @@ impl std::fmt::Debug for VTable {
 /// Writes some fields of a header. The caller may write all of it, except perhaps the state.
 macro_rules! set {
     ($at:ident; $($field:ident: $value:expr;)*) => {$(
-        // SAFETY: as the caller promises. It writes field by field, since a stale join may load the
-        // state meanwhile.
+        // SAFETY: as the caller promises. It writes field by field, because a stale join may load
+        // the state meanwhile.
         unsafe { (&raw mut (*$at.as_ptr()).$field).write($value) };
     )*};
 }
 
 impl Header {
-    /// A header outside a block: that of a waiter, on its owner's stack.
+    /// A header outside a block: a waiter's, on its owner's stack.
     pub(crate) fn on_stack(vtable: &'static VTable, scope: ScopePtr, place: &'static Location<'static>) -> Self {
         Header {
             state: State::default(),

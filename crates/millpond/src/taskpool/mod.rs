@@ -99,9 +99,9 @@ pub struct TaskPool<A, M: Memory = DefaultMemory, P: Pool = DefaultPool> {
     argument: std::marker::PhantomData<(A, fn(A) -> A)>,
 }
 
-// SAFETY: blocks make it differ from its parts: those of arguments in the pool, and stray ones. The
-// pool owns them. One thread at a time reaches them: the one that has taken the task, or the one
-// that holds the lock.
+// SAFETY: unlike its parts, it has blocks: the arguments in the pool, and stray ones. The pool owns
+// them. One thread at a time reaches them: the one that has taken the task, or the one that holds
+// the lock.
 unsafe impl<A: Send, M: Memory, P: Pool> Sync for TaskPool<A, M, P> {}
 // SAFETY: as above.
 unsafe impl<A: Send, M: Memory, P: Pool> Send for TaskPool<A, M, P> {}

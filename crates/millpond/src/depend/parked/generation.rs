@@ -104,8 +104,8 @@ impl Generation {
     }
 
     /// Tells a model that the memory is reused: the generation looks like one that another thread
-    /// has begun. So a task that parks too late is lost, and a count that comes too late is wrong.
-    /// Does nothing outside of models.
+    /// has begun. So a task that parks too late is lost, and a late count is wrong. Does nothing
+    /// outside of models.
     pub(super) fn end_model(&self) {
         #[cfg(loom)]
         {

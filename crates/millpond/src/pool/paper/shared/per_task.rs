@@ -125,8 +125,8 @@ impl<O> PerTask<O> {
         node
     }
 
-    /// Takes the task of a node that is no longer in the list. The caller holds its lock and that
-    /// of the end `mine`.
+    /// Takes the task of a node that is no longer in the list. The caller holds its lock and the
+    /// lock of the end `mine`.
     fn vacate(&self, node: NonNull<Node>, held: Held<'_>, mine: &Terminal) -> Option<TaskRef> {
         let task = at(node).task.take();
         drop(held);
