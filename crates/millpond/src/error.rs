@@ -312,7 +312,8 @@ impl Error {
         }
     }
 
-    /// The task that failed. If a whole scope or session was cancelled, the place where it was opened.
+    /// The task that failed. If a whole scope or session was cancelled, the place where it was
+    /// opened.
     pub fn task(&self) -> &Label {
         &self.0.task
     }

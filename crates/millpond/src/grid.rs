@@ -48,8 +48,8 @@ pub struct Grid<T, B = Root, R = Full> {
 }
 
 impl<T> Grid<T> {
-    /// Makes a grid of this many rows and columns. `tile` makes the value at a row and a column, and
-    /// is called row by row.
+    /// Makes a grid of this many rows and columns. `tile` makes the value at a row and a column,
+    /// and is called row by row.
     ///
     /// ```
     /// let grid = millpond::Grid::new(2, 3, |row, col| 10 * row + col);
@@ -213,9 +213,9 @@ impl<T, B, R> Grid<T, B, R> {
         &self.handles[row * cols..][..cols]
     }
 
-    /// The tiles next to this one, in this order: above, left, right, below. At a border of the grid
-    /// some are absent. An `Option` of an access is an [access](crate::Accesses), so one task serves
-    /// all tiles:
+    /// The tiles next to this one, in this order: above, left, right, below. At a border of the
+    /// grid some are absent. An `Option` of an access is an [access](crate::Accesses), so one task
+    /// serves all tiles:
     ///
     /// ```
     /// use millpond::{Grid, Handle, Runtime, Spawn};

@@ -1,10 +1,12 @@
-//! A task-dataflow runtime: say what each task reads and writes, and get the serial program's answer on all cores.
+//! A task-dataflow runtime: say what each task reads and writes, and get the serial program's
+//! answer on all cores.
 //!
 //! # The model in five minutes
 //!
-//! **A handle holds one datum whose accesses the runtime orders.** Put your data into handles, as coarse as your tasks:
-//! a tile of a matrix, a frame, a node. A [`Runtime`] opens a [scope](Runtime::scope). In the scope you
-//! [`spawn`](Spawn::spawn) tasks: first the accesses, then a closure that receives exactly these data.
+//! **A handle holds one datum whose accesses the runtime orders.** Put your data into handles, as
+//! coarse as your tasks: a tile of a matrix, a frame, a node. A [`Runtime`] opens a
+//! [scope](Runtime::scope). In the scope you [`spawn`](Spawn::spawn) tasks: first the accesses,
+//! then a closure that receives exactly these data.
 //!
 //! ```
 //! use millpond::{Handle, Runtime, Spawn};
@@ -25,7 +27,8 @@
 //! number of workers. You write no locks, no events and no edges. A closure can reach only the data
 //! that it receives, so the compiler proves that a task touches only what it declared.
 //!
-//! **There are six kinds of access.** Tasks that use the same handle wait for each other only if they must:
+//! **There are six kinds of access.** Tasks that use the same handle wait for each other only if
+//! they must:
 //!
 //! | access | the body gets | runs at once with |
 //! |---|---|---|
@@ -36,7 +39,8 @@
 //! | [`h.concurrent()`](Handle::concurrent) | `&T` | other concurrent tasks |
 //! | [`h.reduce(Sum)`](Handle::reduce) | `&mut T`, a private copy | other reductions; the runtime combines the copies |
 //!
-//! A task declares one access, a tuple of up to 20, an array, a `Vec` or an `Option`, nested at will:
+//! A task declares one access, a tuple of up to 20, an array, a `Vec` or an `Option`, nested at
+//! will:
 //!
 //! ```
 //! # use millpond::{Handle, Runtime, Spawn, all};
@@ -51,8 +55,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! If the order of updates does not matter, tasks need not wait for it. `commutative` tasks take turns in any order.
-//! `reduce` gives each task a private copy that starts at the identity.
+//! If the order of updates does not matter, tasks need not wait for it. `commutative` tasks take
+//! turns in any order. `reduce` gives each task a private copy that starts at the identity.
 //!
 //! ```
 //! # use millpond::{Handle, Max, Runtime, Spawn, Sum};
@@ -153,7 +157,8 @@
 //! * A body takes a lock, waits, and one of its tasks takes the same lock. That task may run on top
 //!   of the body, and deadlocks as in serial code. The same holds for a lock held over a spawn that
 //!   runs inline.
-//! * A body waits for something outside the runtime ([`block_on`](Spawn::block_on)): other bodies run on its thread meanwhile.
+//! * A body waits for something outside the runtime ([`block_on`](Spawn::block_on)): other bodies
+//!   run on its thread meanwhile.
 //! * No spare thread is free for the seat of a waiting body. There are up to 4 per worker, fewer if
 //!   the system refuses to start a thread. If no body begins for 2 ms, the runtime suspends the
 //!   waiting body, and other bodies run on its thread. It does so at once if the thread has other
@@ -164,7 +169,8 @@
 //!
 //! # Cargo features
 //!
-//! All features are off by default. Each one makes the first build longer. None changes a program that compiles without it.
+//! All features are off by default. Each one makes the first build longer. None changes a program
+//! that compiles without it.
 //!
 //! | feature | brings |
 //! |---|---|
@@ -175,11 +181,14 @@
 //!
 //! # More
 //!
-//! * [`Builder`]: workers, window of tasks and bytes, renamed storage, determinism, idling, pinning.
-//! * [`Session`]: `'static` tasks whose joins are `Send` futures, for async code; [`Permit`]: room in its window, awaited.
+//! * [`Builder`]: workers, window of tasks and bytes, renamed storage, determinism, idling,
+//!   pinning.
+//! * [`Session`]: `'static` tasks whose joins are `Send` futures, for async code; [`Permit`]: room
+//!   in its window, awaited.
 //! * [`for_each`], [`each`]: parallel loops. [`join`], [`Joiner`]: plain fork-join. [`ExternalTasks`]: tasks whose preconditions other threads satisfy.
 //! * [`item`]: values that are put once, and waited for by pending tasks and futures.
-//! * [`Runtime::dump`]: what is unfinished, and what it waits for; on a signal, too (`Builder::dump_on_signal`).
+//! * [`Runtime::dump`]: what is unfinished, and what it waits for; on a signal, too
+//!   (`Builder::dump_on_signal`).
 //! * [`CancelToken`], [`Reducer`].
 //! * `StackEngine`: the dataflow stack. `catalogue`: the exchangeable parts, by name.
 //! * [`taskpool`]: a task pool and nothing else, without handles and scopes.
@@ -189,17 +198,17 @@
 //!
 //! Keys in this documentation name papers:
 //!
-//! - **TG**: H. Vandierendonck, G. Tzenakis, D. Nikolopoulos, *Analysis of dependence tracking algorithms for task dataflow
-//!   execution*, ACM TACO 10(4), 2013.
-//! - **TP**: M. Korch, T. Rauber, *A comparison of task pools for dynamic load balancing of irregular algorithms*,
-//!   Concurrency and Computation: Practice and Experience 16(1), 2004.
-//! - **FP**: D. Sbîrlea, A. Sbîrlea, K. Wheeler, V. Sarkar, *The flexible preconditions model for macro-dataflow execution*,
-//!   DFM 2013.
-//! - **DDS**: T. Gautier, J.-L. Roch, F. Wagner, *Fine grain distributed implementation of a dataflow language with provable
-//!   performances*, ICCS 2007.
+//! - **TG**: H. Vandierendonck, G. Tzenakis, D. Nikolopoulos, *Analysis of dependence tracking
+//!   algorithms for task dataflow execution*, ACM TACO 10(4), 2013.
+//! - **TP**: M. Korch, T. Rauber, *A comparison of task pools for dynamic load balancing of
+//!   irregular algorithms*, Concurrency and Computation: Practice and Experience 16(1), 2004.
+//! - **FP**: D. Sbîrlea, A. Sbîrlea, K. Wheeler, V. Sarkar, *The flexible preconditions model for
+//!   macro-dataflow execution*, DFM 2013.
+//! - **DDS**: T. Gautier, J.-L. Roch, F. Wagner, *Fine grain distributed implementation of a
+//!   dataflow language with provable performances*, ICCS 2007.
 
-// Without the feature `stack`, some items of other modules are unused. They stay, so that tasks and scopes have one layout.
-// A build with all features finds dead code.
+// Without the feature `stack`, some items of other modules are unused. They stay, so that tasks and
+// scopes have one layout. A build with all features finds dead code.
 #![cfg_attr(not(feature = "stack"), allow(dead_code, unused_imports))]
 
 #[cfg(feature = "catalogue")]

@@ -160,8 +160,8 @@ pub struct Released {
 ///      `false`, the release that returns [`Released::last`] is the last access to the bytes, and
 ///      its caller frees the version.
 ///
-///    So a `Meta` that owns memory frees it in `forget`, in a `retire` that returns `true`, and in a
-///    release that returns `last`.
+///    So a `Meta` that owns memory frees it in `forget`, in a `retire` that returns `true`, and in
+///    a release that returns `last`.
 ///
 /// # The two words of a record
 ///

@@ -1,5 +1,5 @@
-//! The registry of live scopes, so that a handle never serves two of them at once. Readers outside of
-//! scopes exclude scopes, too: see `datum::lend`.
+//! The registry of live scopes, so that a handle never serves two of them at once. Readers outside
+//! of scopes exclude scopes, too: see `datum::lend`.
 //!
 //! A handle stores the scope that claimed it. Another scope may take over the claim only if the
 //! owner cannot be issuing at this moment. There are two such cases. In the first, the owner has

@@ -102,8 +102,8 @@ impl<T> Handle<T> {
 impl<T> Deref for Lent<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: `get` found a value. While the datum is lent, no scope issues on it, and no access
-        // to it is outstanding. The handle is borrowed, so no caller has it alone.
+        // SAFETY: `get` found a value. While the datum is lent, no scope issues on it, and no
+        // access to it is outstanding. The handle is borrowed, so no caller has it alone.
         unsafe { self.value.as_ref() }
     }
 }

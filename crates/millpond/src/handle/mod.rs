@@ -143,8 +143,8 @@ impl<T> Handle<T> {
         Ok(unsafe { value.read() })
     }
 
-    /// Borrows the value in place, between scopes. Takes constant time. Through a shared handle, use
-    /// [`get`](Handle::get).
+    /// Borrows the value in place, between scopes. Takes constant time. Through a shared handle,
+    /// use [`get`](Handle::get).
     ///
     /// ```
     /// use millpond::{Handle, Runtime, Spawn};

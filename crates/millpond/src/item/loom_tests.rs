@@ -61,8 +61,8 @@ fn loom_dropped_after_a_look() {
     });
 }
 
-/// One of two uses is given back, and a third thread begins it. All reads happen before the last
-/// end.
+/// One of two uses is given back, and a third thread begins it. All reads happen before the end of
+/// the last use.
 #[test]
 fn loom_a_use_that_was_given_back_is_begun_again() {
     loom::model(|| {

@@ -1,4 +1,5 @@
-//! The owner of a datum: a scope, or readers outside of scopes ([`Handle::get`](crate::Handle::get)).
+//! The owner of a datum: a scope, or readers outside of scopes
+//! ([`Handle::get`](crate::Handle::get)).
 //!
 //! One word says it (`Datum::claim`): 0 for no owner, the number of a scope, or `LENT` plus the
 //! number of readers.

@@ -53,8 +53,8 @@ impl Admission {
         unsafe { self.ops.cast().as_ref() }
     }
 
-    /// Sends a task to the workers: all its preconditions are met. Takes no reference, because the
-    /// task may end its scope before this returns.
+    /// Sends a task to the workers: all its preconditions are satisfied. Takes no reference,
+    /// because the task may end its scope before this returns.
     ///
     /// # Safety
     ///

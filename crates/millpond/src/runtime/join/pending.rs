@@ -281,7 +281,7 @@ impl<O, K: Release> Drop for Pending<O, K> {
 }
 
 /// Drops the value of a dropped join. If that panics, the scope fails with the task's label, no
-/// matter when the task ends.
+/// matter when the task completes.
 pub(super) fn drop_value<O>(value: O, task: impl FnOnce() -> (NonNull<ScopeState>, u64, Label)) {
     if let Err(caught) = catch(|| drop(value)) {
         let (scope_state, order, label) = task();

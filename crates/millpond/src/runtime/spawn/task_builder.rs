@@ -41,8 +41,8 @@ pub(super) struct TaskBuilder<'a, E: WorkerEngine, O> {
 }
 
 impl<'a, E: WorkerEngine, O: Orders<E>> TaskBuilder<'a, E, O> {
-    /// A builder whose first record goes to `next`. `may_run` says whether the task would run at its
-    /// spawn.
+    /// A builder whose first record goes to `next`. `may_run` says whether the task would run at
+    /// its spawn.
     #[inline(always)]
     pub(super) fn new(
         orders: O,
@@ -58,8 +58,8 @@ impl<'a, E: WorkerEngine, O: Orders<E>> TaskBuilder<'a, E, O> {
         TaskBuilder { orders, worker, scope_state, task, order, claim, next, index: 0, flags, ready: may_run, misuse }
     }
 
-    /// All accesses were visited. Returns whether the task may run at its spawn, and the position of
-    /// its payload: `room`, unless an access was misused.
+    /// All accesses were visited. Returns whether the task may run at its spawn, and the position
+    /// of its payload: `room`, unless an access was misused.
     #[inline(always)]
     pub(super) fn end(&self, room: NonNull<()>, align: usize) -> (bool, NonNull<()>) {
         if self.flags != 0 {
