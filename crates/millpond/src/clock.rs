@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::sync::fork::once;
 
-/// The time stamp. Its rate is constant on every processor of the last decade.
+/// The time stamp. Its rate is constant on all processors of the last decade.
 #[inline]
 pub(crate) fn ticks() -> u64 {
     #[cfg(target_arch = "x86_64")]

@@ -9,8 +9,8 @@ use crate::mode::Mode;
 /// Names a task: by its name and indices if it has a name, otherwise by the source location of its
 /// spawn.
 ///
-/// A label is formatted only when shown. A task without a name stores one word, the location of its
-/// spawn.
+/// A label is formatted only when shown. The label of a task without a name is one word, the
+/// location of its spawn.
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};
@@ -56,7 +56,7 @@ impl Label {
         self
     }
 
-    /// The name that was given at the spawn, if any.
+    /// The name given at the spawn, if any.
     pub fn name(&self) -> Option<&'static str> {
         match self.name {
             Name::Given(name) => Some(name),
@@ -72,7 +72,7 @@ impl Label {
         }
     }
 
-    /// The indices that were given at the spawn. An index beyond `u32` is shown as `u32::MAX`.
+    /// The indices given at the spawn. An index beyond `u32` is shown as `u32::MAX`.
     pub fn indices(&self) -> &[u32] {
         &self.indices[..usize::from(self.count)]
     }
@@ -128,7 +128,8 @@ pub enum Kind {
     /// The scope or the task ([`SessionJoin::cancel`](crate::SessionJoin::cancel)) was cancelled
     /// before the task started, or its runtime was dropped.
     Cancelled,
-    /// The body ended without setting a handle that it declared to [`write`](crate::Handle::write).
+    /// The body finished without setting a handle that it declared to
+    /// [`write`](crate::Handle::write).
     Unwritten {
         /// The position among the task's accesses, from 0.
         arg: usize,
@@ -147,8 +148,8 @@ pub enum Kind {
     },
     /// The handle belongs to another scope.
     ///
-    /// A handle belongs to the scope that last used it, until that scope has ended. A handle
-    /// without such a scope is free. An open scope gives a handle away only if all of these hold:
+    /// A handle belongs to the scope that last used it, until that scope has ended. An open scope
+    /// gives a handle away only if all of these hold:
     ///
     /// * no access to the handle is outstanding;
     /// * the other scope runs on the thread of the open scope's closure, so the open scope cannot
@@ -168,22 +169,22 @@ pub enum Kind {
         arg: usize,
     },
     /// The value of the handle is lent outside of scopes ([`Handle::get`](crate::Handle::get)): the
-    /// [`Lent`](crate::Lent) lives, or it was forgotten. Drop it before a task uses the handle.
+    /// [`Lent`](crate::Lent) exists, or was forgotten. Drop it before a task uses the handle.
     Lent {
         /// The position among the task's accesses, from 0.
         arg: usize,
     },
     /// A precondition of a pending task was dropped instead of satisfied.
     Abandoned,
-    /// The body cannot wait: the system has no other stack on which its worker could continue
-    /// meanwhile. This happens if some 30,000 bodies wait at once (`vm.max_map_count`), or if a
-    /// memory limit leaves no room. The body has not waited, and may continue. See
+    /// The body cannot wait: the system has no other stack for its worker. This happens if about
+    /// 30,000 bodies wait at once (`vm.max_map_count`), or if a memory limit leaves no room. The
+    /// body has not waited, and may continue. See
     /// [`Builder::stack_size`](crate::Builder::stack_size).
     NoStack {
-        /// The number of bodies that wait on this worker.
+        /// The number of waiting bodies on this worker.
         waiting: usize,
     },
-    /// The runtime was built before the process forked. This is the child, where none of its
+    /// The runtime was built before the process forked, and this is the child, where none of its
     /// threads exist. See [`Runtime`](crate::Runtime#forks).
     Forked,
     /// The runtime's dependence scheme does not order accesses of this mode
@@ -234,8 +235,7 @@ impl fmt::Display for Kind {
 /// A scope or a parent returns the first failure in reference order that is a *cause*.
 /// [`Kind::Poisoned`], [`Kind::Cancelled`] and [`Kind::Unwritten`] are *consequences*. If a body
 /// returns such a failure of another task, that error is a consequence too. If there is no cause,
-/// the first consequence is returned. The failure of a body comes after the failures of the tasks
-/// that it spawned.
+/// the first consequence is returned. A body's failure comes after the failures of its children.
 ///
 /// ```
 /// use std::error::Error as _;
@@ -277,7 +277,7 @@ impl Error {
         Error(Arc::new(Failure { task, kind, source: None }))
     }
 
-    /// Makes the failure of a task that reads what `cause` failed to produce.
+    /// Makes the failure of a task that reads a value missing because of `cause`.
     pub(crate) fn poisoned(task: Label, cause: &Error) -> Self {
         let cause = cause.root();
         let kind = Kind::Poisoned { by: cause.0.task };
@@ -294,7 +294,7 @@ impl Error {
         Error(Arc::new(Failure { task: Label::place(place), kind, source: Some(Source::NotTask(noun)) }))
     }
 
-    /// The failure where the chain of poisonings began.
+    /// The failure that began the chain of poisonings.
     pub(crate) fn root(&self) -> &Error {
         match &self.0.source {
             Some(Source::Poison(cause)) => cause,
@@ -312,7 +312,8 @@ impl Error {
         }
     }
 
-    /// The task that failed. If a whole scope or session was cancelled, the place where it was opened.
+    /// The task that failed. If a whole scope or session was cancelled, the place where it was
+    /// opened.
     pub fn task(&self) -> &Label {
         &self.0.task
     }

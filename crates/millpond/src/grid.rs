@@ -10,7 +10,7 @@ use crate::handle::access::{Full, Root};
 
 /// A grid of handles with an index of two numbers: `grid[(row, column)]`.
 ///
-/// It is one vector, row by row. `T` is the type of a tile. `B` and `R` are those of
+/// It is one vector, row by row. `T` is the type of a tile. `B` and `R` are the parameters of
 /// [`Handle`]: a program that makes its grids outside of bodies names neither. A function for any
 /// scope takes a `&Grid<T, S::Brand>`:
 ///
@@ -34,12 +34,12 @@ use crate::handle::access::{Full, Root};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// With the [neighbours](Grid::neighbours) of a tile, a stencil needs no case for its borders. A task
-/// on a whole row or grid declares [`all`](crate::all)`(grid.row(0), Handle::read)` or
-/// `all(&grid, Handle::read)`. The body of a parent makes a grid of the handles that it gets for
-/// that by [`from_handles`](Grid::from_handles).
+/// With the [neighbours](Grid::neighbours) of a tile, a stencil needs no case for its borders. A
+/// task on a whole row or grid declares [`all`](crate::all)`(grid.row(0), Handle::read)` or
+/// `all(&grid, Handle::read)`. The body of a parent makes a grid of the handles that it gets, by
+/// [`from_handles`](Grid::from_handles).
 ///
-/// Indexing takes constant time. To make a grid costs what its handles cost, and one vector.
+/// Indexing takes constant time. Making a grid costs its handles and one vector.
 pub struct Grid<T, B = Root, R = Full> {
     rows: usize,
     cols: usize,
@@ -48,8 +48,8 @@ pub struct Grid<T, B = Root, R = Full> {
 }
 
 impl<T> Grid<T> {
-    /// Makes a grid of this many rows and columns. `tile` makes the value at a row and a column, and
-    /// is called row by row.
+    /// Makes a grid of this many rows and columns. `tile` makes the value at a row and a column,
+    /// and is called row by row.
     ///
     /// ```
     /// let grid = millpond::Grid::new(2, 3, |row, col| 10 * row + col);
@@ -123,7 +123,7 @@ impl<T> Grid<T> {
     ///
     /// # Errors
     ///
-    /// That of [`Handle::into_inner`] for the first tile that has one. The other tiles are dropped.
+    /// The first tile's error of [`Handle::into_inner`], if any. The other tiles are dropped.
     #[track_caller]
     pub fn into_tiles(self) -> Result<Vec<Vec<T>>, Error> {
         let mut handles = self.handles.into_iter();
@@ -213,9 +213,9 @@ impl<T, B, R> Grid<T, B, R> {
         &self.handles[row * cols..][..cols]
     }
 
-    /// The tiles next to this one, in this order: above, left, right, below. At a border of the grid
-    /// some are absent. An `Option` of an access is an [access](crate::Accesses), so one task serves
-    /// all tiles:
+    /// The tiles next to this one, in this order: above, left, right, below. At a border of the
+    /// grid some are absent. An `Option` of an access is an [access](crate::Accesses), so one task
+    /// serves all tiles:
     ///
     /// ```
     /// use millpond::{Grid, Handle, Runtime, Spawn};
@@ -243,7 +243,7 @@ impl<T, B, R> Grid<T, B, R> {
         [(-1, 0), (0, -1), (0, 1), (1, 0)].map(|step| self.beside(row, col, step))
     }
 
-    /// Like [`neighbours`](Grid::neighbours), with those at the corners: the eight tiles around this
+    /// Like [`neighbours`](Grid::neighbours), but with the corners: the eight tiles around this
     /// one, row by row.
     ///
     /// ```

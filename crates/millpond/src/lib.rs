@@ -1,10 +1,12 @@
-//! A task-dataflow runtime: say what each task reads and writes, and get the serial program's answer on all cores.
+//! A task-dataflow runtime: say what each task reads and writes, and get the serial program's
+//! answer on all cores.
 //!
 //! # The model in five minutes
 //!
-//! **A handle holds one datum whose accesses the runtime orders.** Put your data into handles, as coarse as your tasks:
-//! a tile of a matrix, a frame, a node. A [`Runtime`] opens a [scope](Runtime::scope). In the scope you
-//! [`spawn`](Spawn::spawn) tasks: first the accesses, then a closure that receives exactly these data.
+//! **A handle holds one datum whose accesses the runtime orders.** Put your data into handles, as
+//! coarse as your tasks: a tile of a matrix, a frame, a node. A [`Runtime`] opens a
+//! [scope](Runtime::scope). In the scope you [`spawn`](Spawn::spawn) tasks: first the accesses,
+//! then a closure that receives exactly these data.
 //!
 //! ```
 //! use millpond::{Handle, Runtime, Spawn};
@@ -20,12 +22,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **The result is that of the serial program**, in which each task runs where it is spawned. That order is the
-//! *reference order*. It defines what a program means, and any number of workers gives its result. You write no locks,
-//! no events and no edges. A closure can reach only the data that it receives, so the compiler proves that a task
-//! touches only what it declared.
+//! **The result is that of the serial program**, in which each task runs where it is spawned. That
+//! order is the *reference order*. It defines what a program means: its result is the same with any
+//! number of workers. You write no locks, no events and no edges. A closure can reach only the data
+//! that it receives, so the compiler proves that a task touches only what it declared.
 //!
-//! **There are six kinds of access.** Tasks that use the same handle wait for each other only if they must:
+//! **There are six kinds of access.** Tasks that use the same handle wait for each other only if
+//! they must:
 //!
 //! | access | the body gets | runs at once with |
 //! |---|---|---|
@@ -36,7 +39,8 @@
 //! | [`h.concurrent()`](Handle::concurrent) | `&T` | other concurrent tasks |
 //! | [`h.reduce(Sum)`](Handle::reduce) | `&mut T`, a private copy | other reductions; the runtime combines the copies |
 //!
-//! A task declares one access, a tuple of up to 20, an array, a `Vec` or an `Option`, nested at will:
+//! A task declares one access, a tuple of up to 20, an array, a `Vec` or an `Option`, nested at
+//! will:
 //!
 //! ```
 //! # use millpond::{Handle, Runtime, Spawn, all};
@@ -51,8 +55,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! If the order of updates does not matter, tasks need not wait for it. `commutative` tasks take turns in any order.
-//! `reduce` gives each task a private copy that starts at the identity.
+//! If the order of updates does not matter, tasks need not wait for it. `commutative` tasks take
+//! turns in any order. `reduce` gives each task a private copy that starts at the identity.
 //!
 //! ```
 //! # use millpond::{Handle, Max, Runtime, Spawn, Sum};
@@ -72,14 +76,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **There are two kinds of task.** [`spawn`](Spawn::spawn) makes a *leaf*. It gets references, and can neither spawn nor
-//! wait. [`nest`](Spawn::nest) makes a *parent*. It gets a scope and handles of its own, with at most the declared rights,
-//! and spawns children on them. A parent is complete when its descendants are. The same function serves as a whole program
-//! and as a part of one; see the example of [`Spawn`].
+//! **There are two kinds of task.** [`spawn`](Spawn::spawn) makes a *leaf*. It gets references, and
+//! can neither spawn nor wait. [`nest`](Spawn::nest) makes a *parent*. It gets its own scope and
+//! handles, with at most the declared rights, and spawns children on them. A parent is complete
+//! when its descendants are. The same function serves as a whole program and as a part of one; see
+//! the example of [`Spawn`].
 //!
-//! **A scope waits only for its own tasks.** Its end waits for all of them. Before that, [`wait_on`](Spawn::wait_on) waits
-//! for a datum and [`wait`](Spawn::wait) for a task's value. While a body waits, its thread runs only tasks that the body has
-//! spawned, and another thread works in its place. So waiting never deadlocks, on any number of workers.
+//! **A scope waits only for its own tasks.** Its end waits for all of them. Before that,
+//! [`wait_on`](Spawn::wait_on) waits for a datum and [`wait`](Spawn::wait) for a task's value.
+//! While a body waits, its thread runs only the body's descendants, and another thread works in its
+//! place. So waiting never deadlocks, on any number of workers.
 //!
 //! ```
 //! # use millpond::{Handle, Runtime, Spawn};
@@ -97,11 +103,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **A task fails** if it panics, its body returns an `Err`, it is cancelled, or it misuses a handle. Then it produces nothing.
-//! A task that reads the missing value is *poisoned* and does not run. A later `write` clears the error. The scope returns the
-//! first failure in reference order that is no [consequence](Error) of another, with the task's label. A join returns the
-//! failure of its task. A task also fails if the drop of its value panics, or of a value that it was the last to use; then its
-//! writes remain. [`try_spawn`](Spawn::try_spawn) and [`try_nest`](Spawn::try_nest) take bodies that may fail.
+//! **A task fails** if it panics, its body returns an `Err`, it is cancelled, or it misuses a
+//! handle. Then it produces nothing. A task that reads the missing value is *poisoned* and does not
+//! run. A later `write` clears the error. The scope returns the first failure in reference order
+//! that is no [consequence](Error) of another, with the task's label. A join returns the failure of
+//! its task. A task also fails if dropping its value panics, or dropping a value that it was the
+//! last to use. In this case its writes remain. [`try_spawn`](Spawn::try_spawn) and
+//! [`try_nest`](Spawn::try_nest) take bodies that may fail.
 //! [`cancel_on_failure`](Spawn::cancel_on_failure) stops a scope at its first failure.
 //!
 //! ```
@@ -124,7 +132,7 @@
 //! | the compiler says | what it means |
 //! |---|---|
 //! | `s` *escapes the closure body*, with a note on a *`Handle`* that is *invariant* | a body's handle is used on the scope of another body: declare the datum in that body's `nest`, and use the handle that it is given |
-//! | `a` *escapes the closure body*, *returning this value requires that…* | a body keeps or returns the reference, the [`Out`] or the handle that it was lent: keep a copy of the value, or return that |
+//! | `a` *escapes the closure body*, *returning this value requires that…* | a body keeps or returns the reference, the [`Out`] or the handle that it was lent: keep or return a copy of the value |
 //! | *closure may outlive the current function, but it borrows…* | a task uses a local of the scope's closure, which may end first: `move` it into the task, or make it before the scope is opened |
 //! | *mismatched types*, `In<'_>` and [`Root`] | a body waits with its scope for a join or a handle of another scope: it waits only for its own |
 //! | `Out<'_, …>` *cannot be dereferenced* | a `write` lends no value but the place of a new one: call [`a.set(3)`](Out::set), or declare `inout` |
@@ -132,30 +140,37 @@
 //! | *the `?` operator can only be applied to…*, for a [`Join`] | the task may not have run yet: [`s.wait(join)?`](Spawn::wait). If its body returns a `Result`, use [`try_spawn`](Spawn::try_spawn) |
 //! | `s` *escapes the closure body*, or *lifetime may not live long enough*, with a note on a [`Join`] that is *invariant* | a join leaves its scope: wait for it there, and return the value |
 //! | *cannot borrow `a` … because it is also borrowed as mutable* | the value lent by [`wait_on`](Spawn::wait_on) is still in use: end that before the next spawn on `a` |
-//! | *cannot move out of an `Arc`*, for a [`Session`] | its end is for the last one who has it: [`Arc::into_inner(session)`](std::sync::Arc::into_inner), then [`close`](Session::close) or [`detach`](Session::detach); or drop it |
-//! | *type annotations needed* | the closure stands apart from its spawn: write it in the call |
+//! | *cannot move out of an `Arc`*, for a [`Session`] | only its last owner can end it: [`Arc::into_inner(session)`](std::sync::Arc::into_inner), then [`close`](Session::close) or [`detach`](Session::detach); or drop it |
+//! | *type annotations needed* | the closure is not written in the call of its spawn: write it there |
 //!
 //! # What the proof does not cover
 //!
-//! The runtime does not order what tasks share by statics, captured mutexes and atomics, interior mutability inside a `T`, two
-//! handles over one `Arc`, or `unsafe`. The result is that of the serial program only if commutative bodies, concurrent bodies
-//! and reducers commute.
+//! The runtime does not order accesses through statics, captured mutexes and atomics, interior
+//! mutability inside a `T`, two handles over one `Arc`, or `unsafe`. The result is that of the
+//! serial program only if commutative bodies, concurrent bodies and reducers commute.
 //!
-//! A body may hold a lock, a `RefCell` borrow or a thread-local over [`join`], [`wait`](Spawn::wait), [`wait_on`](Spawn::wait_on),
-//! an inner scope or a full window: meanwhile its thread runs only tasks that the body has spawned, and those that they spawn.
-//! A waiting thread with nothing to run lends its seat to a spare thread. These cases are outside of that promise:
+//! A body may hold a lock, a `RefCell` borrow or a thread-local over [`join`],
+//! [`wait`](Spawn::wait), [`wait_on`](Spawn::wait_on), an inner scope or a full window: meanwhile
+//! its thread runs only the body's descendants. If there are none, it lends its seat to a spare
+//! thread. This promise does not cover these cases:
 //!
-//! * A body takes a lock, waits, and one of its tasks takes the same lock. That task may run on top of the body, and deadlocks as
-//!   in serial code. The same holds for a lock that is held over a spawn that runs inline.
-//! * A body waits for something outside the runtime ([`block_on`](Spawn::block_on)): other bodies run on its thread meanwhile.
-//! * More bodies wait at the same time than there are spare threads (4 per worker), and no body begins for 2 ms. Then the runtime
-//!   suspends bodies that wait, and other bodies run on their threads.
-//! * A body holds a lock while it waits for a session: for a task, a datum or room. If nothing else goes on, its thread runs earlier
-//!   tasks of that session, and one of them may want the lock.
+//! * A body takes a lock, waits, and one of its tasks takes the same lock. That task may run on top
+//!   of the body, and deadlocks as in serial code. The same holds for a lock held over a spawn that
+//!   runs inline.
+//! * A body waits for something outside the runtime ([`block_on`](Spawn::block_on)): other bodies
+//!   run on its thread meanwhile.
+//! * No spare thread is free for the seat of a waiting body. There are up to 4 per worker, fewer if
+//!   the system refuses to start a thread. If no body begins for 2 ms, the runtime suspends the
+//!   waiting body, and other bodies run on its thread. It does so at once if the thread has other
+//!   suspended bodies, or if the body waits for a session's datum or for room in a session.
+//! * A body holds a lock while it waits for a session: for a task, a datum or room. If no body
+//!   begins for 2 ms, its thread runs earlier tasks of that session, and one of them may want the
+//!   lock.
 //!
 //! # Cargo features
 //!
-//! All features are off by default. Each one makes the first build longer. None changes a program that compiles without it.
+//! All features are off by default. Each one makes the first build longer. None changes a program
+//! that compiles without it.
 //!
 //! | feature | brings |
 //! |---|---|
@@ -166,11 +181,14 @@
 //!
 //! # More
 //!
-//! * [`Builder`]: workers, window of tasks and bytes, renamed storage, determinism, idling, pinning.
-//! * [`Session`]: `'static` tasks whose joins are `Send` futures, for async code; [`Permit`]: room in its window, awaited.
+//! * [`Builder`]: workers, window of tasks and bytes, renamed storage, determinism, idling,
+//!   pinning.
+//! * [`Session`]: `'static` tasks whose joins are `Send` futures, for async code; [`Permit`]: room
+//!   in its window, awaited.
 //! * [`for_each`], [`each`]: parallel loops. [`join`], [`Joiner`]: plain fork-join. [`ExternalTasks`]: tasks whose preconditions other threads satisfy.
 //! * [`item`]: values that are put once, and waited for by pending tasks and futures.
-//! * [`Runtime::dump`]: what is unfinished, and what it waits for; on a signal, too (`Builder::dump_on_signal`).
+//! * [`Runtime::dump`]: what is unfinished, and what it waits for; on a signal, too
+//!   (`Builder::dump_on_signal`).
 //! * [`CancelToken`], [`Reducer`].
 //! * `StackEngine`: the dataflow stack. `catalogue`: the exchangeable parts, by name.
 //! * [`taskpool`]: a task pool and nothing else, without handles and scopes.
@@ -180,17 +198,17 @@
 //!
 //! Keys in this documentation name papers:
 //!
-//! - **TG**: H. Vandierendonck, G. Tzenakis, D. Nikolopoulos, *Analysis of dependence tracking algorithms for task dataflow
-//!   execution*, ACM TACO 10(4), 2013.
-//! - **TP**: M. Korch, T. Rauber, *A comparison of task pools for dynamic load balancing of irregular algorithms*,
-//!   Concurrency and Computation: Practice and Experience 16(1), 2004.
-//! - **FP**: D. Sbîrlea, A. Sbîrlea, K. Wheeler, V. Sarkar, *The flexible preconditions model for macro-dataflow execution*,
-//!   DFM 2013.
-//! - **DDS**: T. Gautier, J.-L. Roch, F. Wagner, *Fine grain distributed implementation of a dataflow language with provable
-//!   performances*, ICCS 2007.
+//! - **TG**: H. Vandierendonck, G. Tzenakis, D. Nikolopoulos, *Analysis of dependence tracking
+//!   algorithms for task dataflow execution*, ACM TACO 10(4), 2013.
+//! - **TP**: M. Korch, T. Rauber, *A comparison of task pools for dynamic load balancing of
+//!   irregular algorithms*, Concurrency and Computation: Practice and Experience 16(1), 2004.
+//! - **FP**: D. Sbîrlea, A. Sbîrlea, K. Wheeler, V. Sarkar, *The flexible preconditions model for
+//!   macro-dataflow execution*, DFM 2013.
+//! - **DDS**: T. Gautier, J.-L. Roch, F. Wagner, *Fine grain distributed implementation of a
+//!   dataflow language with provable performances*, ICCS 2007.
 
-// Without the feature `stack`, some items of other modules are unused. They stay, so that tasks and scopes have one layout.
-// A build with all features finds dead code.
+// Without the feature `stack`, some items of other modules are unused. They stay, so that tasks and
+// scopes have one layout. A build with all features finds dead code.
 #![cfg_attr(not(feature = "stack"), allow(dead_code, unused_imports))]
 
 #[cfg(feature = "catalogue")]

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Runs a test under a time limit, so that a hang is a failure with a name. Aborts the process,
-/// since threads that hang cannot be ended otherwise.
+/// because hanging threads cannot be ended otherwise.
 pub fn limit<R>(seconds: u64, name: impl Into<String>, test: impl FnOnce() -> R) -> R {
     let seconds = if cfg!(any(millpond_tsan, millpond_asan)) { 10 * seconds } else { seconds };
     let (name, (ended, end)) = (name.into(), channel::<()>());
@@ -18,7 +18,7 @@ pub fn limit<R>(seconds: u64, name: impl Into<String>, test: impl FnOnce() -> R)
             std::process::abort();
         }
     });
-    // `ended` is dropped on a panic, too. That ends the watchdog.
+    // `ended` is dropped on a panic, too, which ends the watchdog.
     let result = test();
     drop(ended);
     watchdog.join().expect("the watchdog ends when the test has");

@@ -1,14 +1,14 @@
 //! How a task accesses a datum.
 
-/// The access mode, as a scheme sees it: how the members of a generation behave among themselves.
+/// The access mode, as a scheme sees it: how the members of a generation run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mode {
     /// `read`: members run at once.
     Read = 1,
     /// `write`: alone in its generation and first of its version, so it never waits
-    /// ([TG](crate#sources) §3.3). If it goes in place of a value in use, it is ordered like an
-    /// `inout`.
+    /// ([TG](crate#sources) §3.3). If it goes in place while the value is in use, it is ordered
+    /// like an `inout`.
     Write = 2,
     /// `inout`: alone in its generation.
     Inout = 3,

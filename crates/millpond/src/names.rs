@@ -1,9 +1,9 @@
-//! Names of tasks, known when the program is compiled or built at run time.
+//! Names of tasks: constants, or built at run time.
 //!
 //! A label has its name as `&'static str`. So labels are small and copied freely: into errors,
-//! recordings and dumps, which may outlive the runtime. A name that is built at run time is put into
-//! a table of the process, each text once, and stays there. The table is bounded. Beyond the bound a
-//! new name is not kept, and its task is identified by the place of its spawn.
+//! recordings and dumps, which may outlive the runtime. A name built at run time is stored in a
+//! table of the process, each text once, and stays there. If the bounded table is full, a new name
+//! is not kept, and its task is identified by the place of its spawn.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -46,12 +46,12 @@ impl Names {
     }
 }
 
-/// A name for tasks: a `&'static str`, or a `String` that is built at run time.
+/// A name for tasks: a `&'static str`, or a `String` built at run time.
 ///
-/// A `&'static str` costs nothing. Each use of a `String` costs its construction, a hash of it, and
-/// a lock of the process. A task without a name pays nothing. If only numbers differ,
-/// [`Task::index`](crate::Task::index) is better: `s.task("gemm").index([i, j])` costs a few stores,
-/// and profiles add up the tasks of one name.
+/// A `&'static str` costs nothing. Each use of a `String` costs its construction, its hash, and a
+/// lock of the process. A task without a name pays nothing. If only numbers differ,
+/// [`Task::index`](crate::Task::index) is better: `s.task("gemm").index([i, j])` costs a few
+/// stores, and profiles add up the tasks of one name.
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};
@@ -69,8 +69,8 @@ impl Names {
 /// # Memory
 ///
 /// The process keeps each different text once, until it ends: at most 65,536 texts and 4 MiB. After
-/// that, a task with a new text is identified by the place of its spawn, as a task without a name.
-/// Texts that are kept serve as before.
+/// that, a task with a new text is identified by the place of its spawn, like a task without a
+/// name. Kept texts serve as before.
 #[diagnostic::on_unimplemented(
     message = "a task cannot have `{Self}` as its name",
     label = "no `&'static str` and no `String`",

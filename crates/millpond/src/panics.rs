@@ -9,10 +9,10 @@ use crate::error::{Error, Kind, Label};
 /// The payload of a panic. It may be any value, even one whose drop panics. So it is dropped inside
 /// a catch: the runtime's frames must not unwind.
 ///
-/// It takes one word, so that the result of a body that ended well stays in registers.
+/// It takes one word, so that the result of a successful body stays in registers.
 pub(crate) struct PanicPayload(Box<Option<Box<dyn Any + Send>>>);
 
-/// Calls the user's code. If that panics, the caller must repair what it leaves behind.
+/// Calls the user's code. If it panics, the caller must repair the state that it leaves.
 #[inline(always)]
 pub(crate) fn catch<R>(call: impl FnOnce() -> R) -> Result<R, PanicPayload> {
     catch_unwind(AssertUnwindSafe(call)).map_err(PanicPayload::new)
@@ -52,7 +52,7 @@ impl Drop for PanicPayload {
     fn drop(&mut self) {
         let Some(payload) = self.0.take() else { return };
         if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-            // The drop of this value may panic, too, and so on. So it is leaked.
+            // It is leaked, because dropping this value may panic, too, and so on.
             mem::forget(another);
         }
     }
@@ -64,8 +64,8 @@ impl std::fmt::Debug for PanicPayload {
     }
 }
 
-/// Aborts the process when it is dropped, which a panic does. Code that ends well forgets it. A
-/// panic that would leave tasks half done is a fault of the runtime.
+/// Aborts the process when a panic drops it; successful code forgets it. A panic that would leave
+/// tasks half done is a fault of the runtime.
 pub(crate) struct MustNotUnwind;
 
 impl Drop for MustNotUnwind {

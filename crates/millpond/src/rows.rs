@@ -4,7 +4,7 @@
 /// the name of the type, the name of the variant, and its entries in brackets.
 ///
 /// The file of a table defines two macros for the entries: `parts!` makes the items of the type's
-/// `Variant`, and `row!` the `Row`. `$d` is a dollar sign, for the macros that are made here.
+/// `Variant`, and `row!` the `Row`. `$d` is a dollar sign, for the macros made here.
 macro_rules! rows {
     (
         $d:tt $family:ident, $default:ident, $each:ident, $(#[$doc:meta])* $with:ident;

@@ -10,11 +10,10 @@ pub(crate) use {std::sync::Arc, yields::atomic};
 #[cfg(loom)]
 pub(crate) use loom::sync::{Arc, atomic};
 
-/// It is not a step of a machine, so no model has it.
+/// No machine executes it, so no model has it.
 pub(crate) use std::sync::atomic::compiler_fence;
 
-/// The atomics of dependence tracking and of spin locks. A build that counts has its own form of
-/// them.
+/// The atomics of dependence tracking and of spin locks. A counting build has its own form.
 #[cfg(not(millpond_counted))]
 pub(crate) use atomic as tracked;
 
@@ -179,7 +178,7 @@ pub(crate) mod global {
     }
 }
 
-/// A cell that one thread at a time touches, as the protocol around it promises. Loom checks the
+/// A cell touched by one thread at a time, as the surrounding protocol promises. Loom checks the
 /// promise.
 #[cfg(not(loom))]
 pub(crate) use std::cell::Cell as Guarded;
@@ -187,7 +186,7 @@ pub(crate) use std::cell::Cell as Guarded;
 #[cfg(loom)]
 pub(crate) use guarded::Guarded;
 
-/// A value that a lock guards, reached through a pointer. Loom checks that one thread at a time
+/// A value guarded by a lock, and reached through a pointer. Loom checks that one thread at a time
 /// reaches it.
 #[cfg(loom)]
 pub(crate) use loom::cell::UnsafeCell;
@@ -260,24 +259,23 @@ mod guarded {
     }
 }
 
-/// A SeqCst fence in models, since loom treats SeqCst loads and read-modify-writes as acquire and
-/// release. It does nothing elsewhere: there, the SeqCst operations on both sides of it are enough.
+/// A SeqCst fence in models, because loom treats SeqCst loads and read-modify-writes as acquire and
+/// release. Elsewhere it does nothing: there, the SeqCst operations on both sides of it are enough.
 #[inline(always)]
 pub(crate) fn fence_of_models() {
     #[cfg(loom)]
     atomic::fence(atomic::Ordering::SeqCst);
 }
 
-/// A number that this process gives only once. It tells a value from another one that took its
-/// place in memory. It does not use loom's atomics, since it orders nothing.
+/// A number that this process gives only once. It distinguishes a value from a later one at the
+/// same address. It does not use loom's atomics, because it orders nothing.
 pub(crate) fn unique_number() -> u64 {
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
 }
 
-/// One turn of a wait for a spin lock that its holder releases in any case. Under loom, the
-/// execution ends here. In another execution, a thread comes to the lock only when it is free, and
-/// does the same.
+/// One turn of a wait for a spin lock that its holder always releases. Under loom, the execution
+/// ends here: in another execution, the thread reaches the lock when it is free, and does the same.
 #[inline]
 pub(crate) fn spin_for_lock() {
     #[cfg(loom)]
@@ -294,8 +292,7 @@ pub(crate) fn spin_loop() {
     loom::thread::yield_now();
 }
 
-/// One turn of a wait for the next few steps of another thread, which the system may have
-/// suspended.
+/// One turn of a wait for a few steps of another thread, which the system may have suspended.
 pub(crate) fn yield_thread() {
     #[cfg(not(loom))]
     std::thread::yield_now();
@@ -303,7 +300,7 @@ pub(crate) fn yield_thread() {
     loom::thread::yield_now();
 }
 
-/// Prefetches a cache line that is read soon. It is only a hint.
+/// Prefetches a cache line to be read soon. Only a hint.
 #[inline(always)]
 pub(crate) fn prefetch_for_read(at: std::ptr::NonNull<u8>) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -316,12 +313,12 @@ pub(crate) fn prefetch_for_read(at: std::ptr::NonNull<u8>) {
     let _no_hint = at;
 }
 
-/// Asks the system for huge pages, before the memory is used. It is only a hint.
+/// Asks the system for huge pages, before the memory is used. Only a hint.
 pub(crate) fn prefer_huge_pages(start: std::ptr::NonNull<u8>, bytes: usize) {
     system::advise_huge_pages(start, bytes);
 }
 
-/// Prefetches cache lines that are written soon. It is only a hint.
+/// Prefetches cache lines to be written soon. Only a hint.
 #[inline(always)]
 pub(crate) fn prefetch_for_write(start: std::ptr::NonNull<u8>, bytes: usize) {
     for line in (0..bytes).step_by(64) {
@@ -333,10 +330,9 @@ pub(crate) fn prefetch_for_write(start: std::ptr::NonNull<u8>, bytes: usize) {
 #[inline(always)]
 pub(crate) fn prefetch_line_for_write(at: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // The intrinsic would ask for a shared copy, since the compiler does not assume that the
-    // instruction exists. On processors that lack it (Intel before 2014), it does nothing.
-    // SAFETY: a hint. It touches no memory that the program can see, and does not fault at any
-    // address.
+    // The intrinsic would request a shared copy, because the compiler does not assume that this
+    // instruction exists. On processors without it (Intel before 2014), it does nothing. SAFETY: a
+    // hint. It touches no memory that the program can see, and does not fault at any address.
     unsafe {
         std::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly))
     };

@@ -10,9 +10,9 @@ use crate::worker::engine::store::InPool;
 /// The engine that holds any scheme, any pool and any memory manager, chosen at run time. Never a
 /// value.
 ///
-/// A program that offers all parts is compiled only once for this engine, and not once for each
-/// part. `docs/results/performance.md` has the cost of a call through a table of functions per task
-/// ("What a choice at run time costs").
+/// A program that offers all parts is compiled only once for this engine, not once per part.
+/// `docs/results/performance.md` has the cost per task of calls through a table of functions ("What
+/// a choice at run time costs").
 ///
 /// Needs the Cargo feature `catalogue`.
 #[derive(Debug)]

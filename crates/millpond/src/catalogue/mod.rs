@@ -1,6 +1,5 @@
-//! The members of each family, as rows: a command lists them, and tests iterate over them. Also
-//! runtimes whose parts are selected by name ([`AnyRuntime`], [`Registry`]). Cargo feature
-//! `catalogue`.
+//! The members of each family, as rows that a command lists and tests iterate over. Also runtimes
+//! whose parts are selected by name ([`AnyRuntime`], [`Registry`]). Cargo feature `catalogue`.
 
 pub(crate) mod engine;
 mod registry;
@@ -105,7 +104,7 @@ impl Names<'static> {
     }
 
     /// Yields every combination of members: each scheme with each pool and each memory manager. The
-    /// stack comes once, since it has only its own parts.
+    /// stack comes once, because it has only its own parts.
     ///
     /// ```
     /// use millpond::catalogue::{MEMORY, Names, POOLS, SCHEMES};

@@ -19,7 +19,7 @@ use crate::runtime::{BuildError, Builder};
 use crate::worker::engine::Choices;
 use crate::{DefaultMemory, DefaultPool};
 
-/// The named members of each family: those of the catalogue, and those that a program adds.
+/// The named members of each family: from the catalogue, or added by a program.
 ///
 /// ```
 /// use millpond::catalogue::{Names, Registry};
@@ -138,7 +138,7 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// Adds a scheme. Its name is that of its type.
+    /// Adds a scheme, named by its type.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Tests for a pool, a memory manager or a scheme that another crate implements.
+//! Tests for another crate's pool, memory manager or scheme.
 //!
 //! Needs the Cargo feature `conformance`.
 //!
@@ -14,7 +14,7 @@
 //!
 //! If the part breaks its contract, the function panics and says how. If the part hangs, the
 //! function aborts the process after a minute or two. Run the tests under ThreadSanitizer, too: it
-//! also finds a missing order between a put and a take. Use `-Zbuild-std`, since ThreadSanitizer
+//! also finds a missing order between a put and a take. Use `-Zbuild-std`, because ThreadSanitizer
 //! must see the locks inside std.
 //!
 //! ```

@@ -106,7 +106,8 @@ fn an_empty_pool_has_nothing<P: Pool>() {
     assert!(!pool.is_hungry());
 }
 
-/// Other workers find what a put has shown. After the owner has left its seat, they find all tasks.
+/// Other workers find the tasks that a put has shown. After the owner has left its seat, they find
+/// all tasks.
 fn others_find_what_they_must<P: Pool>() {
     const COUNT: usize = 50;
     let tasks = Tasks::new(COUNT);
@@ -141,7 +142,7 @@ fn only_what_is_wanted<P: Pool>() {
         });
         assert_eq!(taken.0, shown.get(), "`take_if` returns the task that it has shown");
         let task = taken.0.or_else(|| pool.take(local)).expect("a task is left");
-        // `next` is a hint, but never names a task that is not there.
+        // `next` is a hint, but names only tasks in the pool.
         next.into_iter().for_each(|next| _ = tasks.number(next));
         tasks.taken(task);
         left -= 1;

@@ -13,7 +13,7 @@ use crate::{Engine, Handle, Inline, Kind, Runtime, Spawn, Sum, on_runtime};
 /// sessions, failures and cancellation work. The test uses several numbers of workers, windows, and
 /// rules for inline leaves.
 ///
-/// First test your part with default parts, then with others: a part relies on the contracts of the
+/// Test your part first with default parts, then with others: a part relies on the contracts of the
 /// other two.
 ///
 /// # Panics

@@ -1,4 +1,4 @@
-//! Models of the schemes. The value of a version is a cell that loom watches. A task that runs
+//! Models of the schemes. The value of a version is a cell that loom watches. A running task
 //! touches the cells of its accesses. The issuer touches a cell when the scheme says that it may.
 
 use std::ptr::NonNull;

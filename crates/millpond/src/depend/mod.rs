@@ -1,8 +1,8 @@
 //! Dependence schemes: they decide when a task is ready ([TG](crate#sources) §4).
 //!
 //! A scheme orders the accesses to *one version* of one datum. The front end issues a task's
-//! accesses one by one, on the one thread that owns the scope. Any worker may release an access at
-//! any time (TG §3.1).
+//! accesses one by one, on the thread that owns the scope. Any worker may release an access at any
+//! time (TG §3.1).
 
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
@@ -64,8 +64,8 @@ pub struct Meta(UnsafeCell<[u64; 8]>);
 
 const _: () = assert!(size_of::<Meta>() == META_SIZE);
 
-// SAFETY: a scheme's `Meta` type is `Sync` (bound in `Scheme`). The bytes are only accessed as that
-// type, or by `reset`, on condition that no other code accesses them.
+// SAFETY: a scheme's `Meta` type is `Sync` (bound in `Scheme`). The bytes are accessed only as that
+// type, or by `reset`, and then by no other code.
 unsafe impl Sync for Meta {}
 
 impl Meta {
@@ -143,8 +143,8 @@ pub struct Released {
 /// | `find`, `has_ready` | any worker | everything |
 /// | `retire`, `forget` | the issuer, or the thread that drops the handle; no worker's `Local` is there | `retire`: releases |
 ///
-/// `Local` belongs to the worker context of the calling thread, so only one thread uses it at a
-/// time. No function may call back into the runtime, or run user code.
+/// Each worker context has a `Local`, so only one thread uses it at a time. No function may call
+/// back into the runtime, or run user code.
 ///
 /// # The life of a `Meta`
 ///
@@ -160,8 +160,8 @@ pub struct Released {
 ///      `false`, the release that returns [`Released::last`] is the last access to the bytes, and
 ///      its caller frees the version.
 ///
-///    So a `Meta` that owns memory frees it in `forget`, in a `retire` that returns `true`, and in a
-///    release that returns `last`.
+///    So a `Meta` that owns memory frees it in `forget`, in a `retire` that returns `true`, and in
+///    a release that returns `last`.
 ///
 /// # The two words of a record
 ///
@@ -170,7 +170,7 @@ pub struct Released {
 ///
 /// # Order
 ///
-/// Consecutive accesses that [share](Mode::shares) a mode form a *generation*. The scheme grants an
+/// Consecutive accesses whose modes [share](Mode::shares) form a *generation*. The scheme grants an
 /// access when all accesses of earlier generations are released. A task may have several accesses
 /// to one version if their mode [repeats](Mode::repeats). They are issued one after the other, so
 /// they are members of one generation. A `write` is issued only if the version is idle. The scheme
@@ -188,7 +188,7 @@ pub struct Released {
 /// # Safety
 ///
 /// A task becomes ready once, when every earlier access that conflicts with one of its own was
-/// released. All that happened before those releases happens before the task. The provided
+/// released. Everything before those releases happens before the task. The provided
 /// [`enter`](Scheme::enter) and [`granted`](Scheme::granted) count a task's waiting accesses. A
 /// guard covers the time while the task is issued. A scheme without them must ensure this itself.
 /// Zeroed bytes are a valid `Meta` of an unused version.
@@ -203,8 +203,8 @@ pub unsafe trait Scheme: Send + Sync + 'static {
     /// The scheme's data in a runtime.
     type Shared: Default + Send + Sync;
 
-    /// Whether releases do not find ready tasks, and idle workers search for them
-    /// ([`find`](Scheme::find)).
+    /// Whether idle workers search for ready tasks ([`find`](Scheme::find)), because releases do
+    /// not find them.
     const SEARCHES: bool = false;
 
     /// The name that selects it on the command line.
@@ -232,9 +232,9 @@ pub unsafe trait Scheme: Send + Sync + 'static {
     /// Only the thread that owns the scope issues. `record` stays valid until it is released.
     unsafe fn issue(local: &mut Self::Local, meta: &Self::Meta, record: &Record) -> bool;
 
-    /// Called after the accesses of a task were issued, of which `waiting` were not granted.
-    /// Returns true if the task is ready. Otherwise [`granted`](Scheme::granted) makes it ready,
-    /// perhaps already now, so the caller does not touch it again.
+    /// Called after all accesses of a task were issued; `waiting` of them were not granted. Returns
+    /// true if the task is ready. Otherwise [`granted`](Scheme::granted) makes it ready, perhaps
+    /// already now, so the caller does not touch it again.
     ///
     /// # Safety
     ///
@@ -270,9 +270,9 @@ pub unsafe trait Scheme: Send + Sync + 'static {
         None
     }
 
-    /// Whether [`find`](Scheme::find) might find a task. It may return `true` if there is none.
-    /// Suppose a release made a task ready, and its last SeqCst operation precedes a SeqCst fence
-    /// of the caller in their single total order. Then it must not return `false`.
+    /// Whether [`find`](Scheme::find) might find a task. It may return `true` if there is none. It
+    /// must not return `false` if a release made a task ready, and the release's last SeqCst
+    /// operation precedes a SeqCst fence of the caller in the single total order.
     fn has_ready(shared: &Self::Shared) -> bool {
         _ = shared;
         false

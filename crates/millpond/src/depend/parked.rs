@@ -1,9 +1,9 @@
-//! The parked scheme, which is our own: a task waits at one place at a time.
+//! The parked scheme, our own: a task waits at one place at a time.
 //!
 //! [TG](crate#sources) §4.4 gives every access a ticket, and searches the waiting tasks for ready
-//! ones. It leaves open how to replace that search. Here a task *parks* at the first of its
-//! accesses that is not granted. The thread that ends the generation before that access wakes the
-//! task. The task goes on to its next access, and is ready after the last.
+//! ones. It leaves open how to replace that search. Here a task *parks* at its first access that is
+//! not granted. The thread that ends the generation before that access wakes the task. The task
+//! continues with its next access, and is ready after the last one.
 //!
 //! ```text
 //!   version   tail ──────────────────────────────────────────────┐      (the issuer's: youngest generation,
@@ -29,36 +29,37 @@
 //! 1993, and P. Magnusson et al., *Queue locks on cache coherent multiprocessors*, IPPS 1994.
 //! [Decision 14][decision 14] describes how other systems wake tasks that wait for data.
 //!
-//! An issue costs no read-modify-write, except one when it ends a generation of several members.
-//! Parking costs one. A release costs one, and one more for the last of several members. All
+//! An issue costs no read-modify-write, except one if it ends a generation of several members.
+//! Parking costs one. A release costs one; the last release of several members costs two. All
 //! operations are O(1). The wake-ups of a task cost O(its accesses) in total.
 //!
 //! Protocol:
 //!
 //! 1. `issue` (one thread) joins the youngest generation if that is open and of the same mode.
-//!    Otherwise it closes it and adds another: the embedded one if the version has none yet; the
-//!    youngest itself if that is `DONE` (then no other thread knows it); else a new one. It writes
-//!    a generation before any other thread can know it.
+//!    Otherwise it closes the youngest and adds another generation: the embedded one if the version
+//!    has none yet; the youngest itself if that is `DONE` (then no other thread knows it); else a
+//!    new one. It writes a generation before any other thread can know it.
 //! 2. Members count themselves down in `left`, from 0. The issuer counts them in a cell, and adds
-//!    its count when it closes the generation. The thread that brings `left` to 0 by this ends the
+//!    its count when it closes the generation. The thread that brings `left` to 0 ends the
 //!    generation. (Before the generation is closed, `left` is 0 or less, and no subtraction makes
 //!    it 0.) A generation of one `write` or `inout` needs no count.
 //! 3. The thread that ends a generation first gives back the preceding one. No member needs it any
-//!    more: all have passed it. Then the thread exchanges `word` for `DONE`, and wakes the tasks
-//!    that it got. After the exchange it does not touch the generation again: the issuer may reuse
-//!    it, or the last member of the next generation may give it back.
+//!    more: all have passed it. Then the thread exchanges `word` for `DONE`, and wakes the tasks in
+//!    the chain that it got. After the exchange it does not touch the generation again: the issuer
+//!    may reuse it, or the last member of the next generation may give it back.
 //! 4. `issue` sets the link of a waiting record to the generation before its own. `enter` and
 //!    `granted` scan a task's accesses in order. They load the word at each link, *acquire*. If it
 //!    is not `DONE`, they push the access by a compare-and-swap, *release*. If that fails because
-//!    the word has become `DONE`, the scan goes on. Once pushed, the task belongs to the thread
-//!    whose exchange takes it out. All its records were issued before.
+//!    the word has become `DONE`, the scan continues. Once pushed, the task belongs to the thread
+//!    whose exchange takes it out; all its records were issued before.
 //! 5. `retire` sets the youngest word to `RETIRED`, if it is not `DONE`. The thread that ends that
 //!    generation finds `RETIRED` in the exchange, and owns the version.
 //!
 //! [decision 14]: ../../../../docs/decisions/0014-parked.md
 //!
-//! What happened before a release happens before the exchange: the changes of the count form one
-//! release sequence. So it also happens before a thread reads `DONE`, or a task is woken.
+//! Everything before a release happens before the exchange, because the changes of the count form
+//! one release sequence. So it also happens before a thread reads `DONE`, and before a task is
+//! woken.
 
 use std::ptr::{self, NonNull};
 
@@ -81,7 +82,7 @@ pub struct Parked;
 pub struct ParkedMeta {
     /// The youngest generation. Only the issuer uses this field and the next three.
     tail: Guarded<Link>,
-    /// The number of accesses that were issued to it.
+    /// The number of accesses issued to it.
     members: Guarded<u64>,
     /// Its mode, as a number.
     mode: Guarded<u8>,
@@ -111,8 +112,8 @@ fn own(record: &Record) -> &Generation {
 #[inline]
 fn pass(record: &Record) -> bool {
     let before: Link = NonNull::new(record.link().cast());
-    // SAFETY: the thread that ends the access's own generation gives it back, which is not before
-    // that access was released.
+    // SAFETY: the thread that ends the access's own generation gives it back, but not before that
+    // access was released.
     before.is_none_or(|before| !unsafe { before.as_ref() }.park(record))
 }
 
@@ -136,7 +137,7 @@ impl ParkedMeta {
         self.tail.get().map(|tail| unsafe { tail.as_ref() })
     }
 
-    /// Whether all accesses that were issued to the open generation `tail` were released.
+    /// Whether all accesses issued to the open generation `tail` were released.
     #[inline]
     fn is_empty(&self, tail: &Generation) -> bool {
         tail.left.load(Acquire) == self.members.get().wrapping_neg()
@@ -244,7 +245,7 @@ unsafe impl Scheme for Parked {
                         return record.link().is_null();
                     }
                     if meta.close(tail) {
-                        // No task is parked at it, since it has no successor.
+                        // No task is parked at it, because it has no successor.
                         if let Some(before) = tail.take_before() {
                             meta.give(local, before);
                         }

@@ -5,17 +5,16 @@
 //! store, which exchanges batches with the process's store. Memory never goes back to the system.
 //!
 //! A store is a separate list of addresses, not a chain through the objects. So a thread that gives
-//! an object back does not touch it. A thread that takes one knows the next ones early, and
-//! prefetches them. Either access would otherwise wait for another processor.
+//! an object back does not touch it, and a thread that takes one knows the next ones and prefetches
+//! them. In a chain, both would wait for another processor's cache line.
 
 use std::ptr::NonNull;
 
 use crate::sync::{global, prefetch_for_write};
 
-/// The number of objects that move between stores at once.
+/// The number of objects moved between stores at once.
 const BATCH: usize = if cfg!(loom) { 1 } else { 64 };
-/// The number of batches that are allocated at once: 48 KiB, so that the allocation's overhead is
-/// small.
+/// The number of batches allocated at once: 48 KiB, so that the allocation's overhead is small.
 const BATCHES: usize = 32;
 /// A thread that takes an object prefetches the object that it takes this many later.
 const PREFETCH_DISTANCE: usize = 2;

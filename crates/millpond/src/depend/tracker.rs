@@ -1,5 +1,4 @@
-//! How an engine calls its scheme: by static calls, or through a table of functions selected at run
-//! time.
+//! How an engine calls its scheme: directly, or through a table of functions selected at run time.
 //!
 //! A scheme's functions take no `self`, so a scheme is only a type. An engine holds a *tracker*, a
 //! small `Copy` value. [`Of<D>`] has no size and calls `D` directly. [`AnyScheme`] points to the
@@ -80,7 +79,7 @@ impl SchemeOps {
     }
 }
 
-/// The tracker of a scheme that the program names as a type.
+/// The tracker of a scheme named as a type.
 #[derive(Debug)]
 pub struct Of<D>(PhantomData<fn() -> D>);
 
@@ -203,7 +202,7 @@ const fn modes_of<D: Scheme>() -> u8 {
     modes
 }
 
-/// A value whose type only its scheme knows.
+/// A value whose type is known only to its scheme.
 struct Hidden {
     at: NonNull<()>,
     of: TypeId,
@@ -313,7 +312,7 @@ impl<D: Scheme> Of<D> {
     };
 }
 
-/// A scheme selected at run time: of this crate, or of any other that implements [`Scheme`].
+/// A scheme selected at run time: this crate's, or any other type that implements [`Scheme`].
 ///
 /// ```
 /// use millpond::depend::AnyScheme;

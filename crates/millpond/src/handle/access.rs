@@ -1,4 +1,4 @@
-//! Accesses: what a task may do to a handle, and what its body gets for it.
+//! Accesses: a task's declared uses of handles, and the arguments that its body gets for them.
 //!
 //! These types let users write closures without types, and let handles hold borrows.
 //! `docs/decisions/0002-front-end.md` gives the reasons.
@@ -28,7 +28,7 @@ pub enum Root {}
 #[derive(Debug)]
 pub struct In<'t>(PhantomData<fn(&'t ()) -> &'t ()>);
 
-/// Right to do everything: of a handle's owner, and of a body that declared `inout`, `commutative`
+/// Right to every access: for a handle's owner, and for a body that declared `inout`, `commutative`
 /// or `reduce`. Like the other rights, it is a type parameter of [`Handle`] and never a value.
 #[derive(Debug)]
 pub enum Full {}
@@ -64,7 +64,7 @@ pub enum ConcOnly {}
     note = "declare `inout` (or `read`) in the `nest` that gave this handle"
 )]
 pub trait CanRead {
-    /// The mode of access that a body waits for if it waits on the datum.
+    /// The access mode of a body that waits for the datum.
     #[doc(hidden)]
     const WAIT: Mode;
 }
@@ -112,9 +112,9 @@ impl CanShare for ConcOnly {}
 
 /// A declared access. [`Handle::read`] and its siblings return it, and a spawn takes it.
 ///
-/// It borrows the handle and counts nothing. It is one word (and a reducer), and costs nothing to
-/// make or drop. `T` is the datum's type and `M` the mode ([`Read`], [`Write`], …). `B` says which
-/// scopes accept it: [`Root`], [`In`], or `S::Brand` in a function for any scope `S`:
+/// It borrows the handle: one word (and a reducer), which costs nothing to make or drop. `T` is the
+/// datum's type and `M` the mode ([`Read`], [`Write`], …). `B` says which scopes accept it:
+/// [`Root`], [`In`], or `S::Brand` in a function for any scope `S`:
 ///
 /// ```
 /// use millpond::{Access, Handle, Inout, Runtime, Spawn};
@@ -167,9 +167,9 @@ pub struct Reduce<O>(pub(crate) O, pub(crate) Describe<O>);
 
 /// The storage of a version that a `write` task must fill.
 ///
-/// A task that ends without [`set`](Out::set) or [`insert`](Out::insert) fails as
-/// [`Kind::Unwritten`](crate::Kind::Unwritten). Readers of the old version still use it, and it is
-/// unchanged. If the write goes [in place](Handle::in_place), those readers have ended.
+/// A task whose body finishes without [`set`](Out::set) or [`insert`](Out::insert) fails as
+/// [`Kind::Unwritten`](crate::Kind::Unwritten). Meanwhile, readers of the old version may still use
+/// it, unchanged. If the write goes [in place](Handle::in_place), they have finished before.
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};
@@ -206,8 +206,8 @@ impl<'t, T> Out<'t, T> {
     ///
     /// # Panics
     ///
-    /// If the storage holds a spent value that [`recycled`](Out::recycled) did not take, and its
-    /// drop panics. The task then fails with that panic.
+    /// If dropping a spent value that [`recycled`](Out::recycled) did not take panics. The task
+    /// then fails with that panic.
     #[inline]
     pub fn set(self, value: T) {
         self.insert(value);
@@ -259,8 +259,8 @@ pub trait ArgsOf<'t, Implied = &'t Self> {
 /// `Option` of them. They can be nested. A body gets its arguments in the same form.
 ///
 /// `'s` is the scope's lifetime, which the data must outlive. `B` is the scope's brand. A spawn
-/// takes time and memory proportional to the number of accesses (32 bytes each). The number of
-/// tasks that use the same data does not matter.
+/// takes time and memory proportional to the number of accesses (32 bytes each), however many tasks
+/// use the same data.
 ///
 /// A task may `read` one handle several times, or declare it `concurrent` several times. Any other
 /// repetition fails the task as [`Kind::Duplicate`](crate::Kind::Duplicate). ([TG](crate#sources)
@@ -288,10 +288,10 @@ pub trait ArgsOf<'t, Implied = &'t Self> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// An access that is `None` is absent: the task depends on nothing by it, and its body gets `None`.
-/// The positions in errors ([`Kind`](crate::Kind)) count only the accesses that are there. Tasks
-/// with a `Vec` or an `Option` do not take the short form of a dataflow stack, because their type
-/// does not say how many accesses they have.
+/// An access that is `None` is absent: it orders nothing, and the body gets `None`. The positions
+/// in errors ([`Kind`](crate::Kind)) count only the present accesses. In a dataflow stack, tasks
+/// with a `Vec` or an `Option` have no compact form, because their type does not fix the number of
+/// accesses.
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};
@@ -413,7 +413,7 @@ unsafe fn exclusive<'t, T>(args: &mut Args<'t>) -> &'t mut T {
 // The argument of a leaf for each mode. These references are sound: the scheme has granted the
 // access, the version was checked to be produced, and conflicting accesses wait for its release.
 // `Handle::read` and its siblings check that `T` may be used on the worker's thread. A second check
-// here would report a second error.
+// here would report the same error twice.
 modes! {
     // SAFETY: `read` was granted: no task writes meanwhile.
     Read, Mode::Read, ReadOnly, &'t T, |args| unsafe { shared(args) };

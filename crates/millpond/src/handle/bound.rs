@@ -10,9 +10,8 @@
 //!    and so returns the bytes.
 //!
 //! The count publishes no data: the scheme decides when a version may be freed. So all operations
-//! are relaxed. A taker may not yet see returned bytes; then it goes in place without need. The
-//! count that it sees is never too low: every version in use was counted in the same word that it
-//! compares.
+//! are relaxed. A taker that does not yet see returned bytes goes in place without need. The count
+//! that it sees is never too low, because every version in use was counted in the same word.
 
 use std::sync::Arc;
 

@@ -1,13 +1,13 @@
-//! The registry of live scopes, so that a handle never serves two of them at once. Readers outside of
-//! scopes exclude scopes, too: see `datum::lend`.
+//! The registry of live scopes, so that a handle never serves two of them at once. Readers outside
+//! of scopes exclude scopes, too: see `datum::lend`.
 //!
 //! A handle stores the scope that claimed it. Another scope may take over the claim only if the
-//! owner cannot be issuing at this moment. There are two such cases. The owner has ended. Or the
-//! owner runs further out on the same thread (a scope opened inside the closure of another) and
-//! runs no inline leaf: no scheme knows the accesses of such a leaf.
+//! owner cannot be issuing at this moment. There are two such cases. In the first, the owner has
+//! ended. In the second, the owner is an enclosing scope on the same thread that runs no inline
+//! leaf: no scheme knows the accesses of such a leaf.
 //!
-//! The registry is global, since handles move between runtimes. A scope reads it only when a claim
-//! changes hands.
+//! The registry is global, because handles move between runtimes. A scope reads it only when a
+//! claim changes hands.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -61,8 +61,8 @@ impl Inline {
         let before = self.0.load(Ordering::Relaxed);
         self.0.store(before + 1, Ordering::Relaxed);
         let result = body();
-        // Do not store `before`: other bodies of this thread may have started and ended in between,
-        // in any order.
+        // Do not store `before`: other bodies of this thread may have started and finished in
+        // between, in any order.
         self.0.store(self.0.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
         result
     }
@@ -135,6 +135,6 @@ pub(crate) fn runs_inline_here() -> bool {
     ALIVE.lock().scopes.iter().any(|scope| scope.thread == here && scope.inline.0.load(Ordering::Relaxed) != 0)
 }
 
-/// The claim number of every nested scope; no root scope gets it. By their type, the handles of a
-/// nested scope are its own.
+/// The claim number of every nested scope; no root scope gets it. The types confine a nested
+/// scope's handles to that scope.
 pub(crate) const NESTED: u64 = u64::MAX;

@@ -44,8 +44,8 @@ pub struct Datum {
     /// `REDUCING` and `ORPHAN`.
     parts: AtomicU32,
     mode: Cell<Option<Mode>>,
-    /// The current version is idle and produced, and no reduction is open. Since the issuer saw
-    /// that, only inline leaves have used the version.
+    /// The datum is *quiet*: its current version is idle and produced, no reduction is open, and
+    /// only inline leaves have used the version since the issuer saw that.
     quiet: Cell<bool>,
     /// Whether it belongs to a nested task's frame. No handle frees such a datum.
     held: bool,
@@ -64,7 +64,7 @@ pub struct Datum {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Storage {
     /// A version that no task uses, idle or new: the write need not wait. Holds the old version if
-    /// the caller must free it. The caller frees it after all other updates, since the drop of its
+    /// the caller must free it. The caller frees it after all other updates, because dropping its
     /// value may run any code.
     Own(Option<NonNull<Version>>),
     /// A version with outstanding accesses: the write is ordered like an `inout`.
@@ -143,8 +143,8 @@ impl Datum {
         self.claim.load(Ordering::Relaxed) == scope
     }
 
-    /// Claims the datum for a scope. Succeeds if no scope has claimed it. Succeeds also if it is
-    /// idle and the scope that claimed it cannot be issuing now. Fails while the value is lent.
+    /// Claims the datum for a scope. Succeeds if no scope has claimed it, or if it is idle and the
+    /// claiming scope cannot be issuing now. Fails while the value is lent.
     #[cold]
     pub(crate) fn claim<T: Tracker>(&self, scope: u64, tracker: T) -> bool {
         let Some(owner) = lend::take(&self.claim, scope, super::claim::is_free_to_take) else { return false };
@@ -201,8 +201,8 @@ impl Datum {
     }
 
     /// Notes an access at position `arg` of the task at `order`. If the task already has another
-    /// access, returns the position of the first one. The same position may be noted again: a spawn
-    /// that cannot run its leaf inline checks twice.
+    /// access, returns the position of the first one. The same position may be noted again, because
+    /// a spawn that cannot run its leaf inline checks twice.
     #[inline]
     pub(crate) fn note_use(&self, order: u64, arg: usize) -> Option<usize> {
         let (last, this) = (self.last_use.get(), ((order + 1) << ARG_BITS) | (arg as u64).min(ARG_MASK));
@@ -223,14 +223,15 @@ impl Datum {
         is_first
     }
 
-    /// Whether scope `scope` owns the claim, and an inline leaf may use the datum in any mode.
+    /// Whether scope `scope` owns the claim and the datum is quiet: then an inline leaf may use it
+    /// in any mode.
     #[inline]
     pub(crate) fn is_quiet_for(&self, scope: u64) -> bool {
         self.is_claimed_by(scope) && self.quiet.get()
     }
 
     /// Whether an inline leaf may use the datum now in this mode, as if it had been issued and
-    /// granted. Only for the thread that issues. It issues nothing until the leaf has ended.
+    /// granted. Only for the thread that issues. It issues nothing until the leaf has finished.
     pub(crate) fn is_free<T: Tracker>(&self, tracker: T, mode: Mode) -> bool {
         let version = self.version();
         let meta = version.meta();

@@ -1,4 +1,4 @@
-//! Mutual exclusion of commutative accesses. A task takes it before its body; no stack waits for
+//! Mutual exclusion of commutative accesses. A task takes it before its body, so no stack waits for
 //! it.
 //!
 //! Each version has one word: 0 is free, 1 is held. Any other value is held with a stack of waiting
@@ -10,9 +10,9 @@
 //!    exclusion. The word still says "held".
 //! 3. Only the holder pops. So the record that the holder saw on top cannot be popped and pushed
 //!    again in between (no ABA).
-//! 4. A task takes its exclusions in ascending order of address. A task that waits for one holds
-//!    only lower ones. So the holder of the highest address with waiters never waits, and every
-//!    wait ends.
+//! 4. A task takes its exclusions in ascending order of address. A waiting task holds only
+//!    exclusions of lower addresses. So the holder of the highest address with waiters never waits,
+//!    and every wait ends.
 //!
 //! Push and pop are release and acquire operations: the writes of the last holder happen before the
 //! body of the next holder.
@@ -29,7 +29,7 @@ mod loom_tests;
 #[derive(Debug, Default)]
 pub(crate) struct Exclusion(AtomicPtr<Record>);
 
-/// The word of an exclusion that is held without waiters. No record has this address.
+/// The word of an exclusion held without waiters. No record has this address.
 fn held() -> *mut Record {
     std::ptr::without_provenance_mut(1)
 }

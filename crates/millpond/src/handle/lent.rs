@@ -9,10 +9,10 @@ use super::{Datum, Handle};
 use crate::error::{Error, Kind, Label};
 use crate::handle::version::State;
 
-/// A value lent by [`Handle::get`]. While it lives, no scope can use the handle.
+/// A value lent by [`Handle::get`]. While it exists, no scope can use the handle.
 ///
-/// To forget it ([`std::mem::forget`]) is safe, and leaves the handle lent. Then each task on the
-/// handle fails as [`Kind::Lent`], until a call of [`Handle::get_mut`] or the end of the handle.
+/// Forgetting it ([`std::mem::forget`]) is safe, and leaves the handle lent: each task on the
+/// handle fails as [`Kind::Lent`] until a call of [`Handle::get_mut`] or the end of the handle.
 #[must_use = "the handle is lent only as long as this lives"]
 pub struct Lent<'h, T> {
     /// Not a reference: a scope may change the value as soon as the drop has ended the loan.
@@ -57,20 +57,20 @@ impl<T> Handle<T> {
     /// - If no scope has used the handle, or the last scope that did has ended.
     /// - If the value is already lent, on any thread.
     /// - In the closure of an open scope that has used the handle, if none of the accesses is
-    ///   outstanding. The rules are those by which the scope would give the handle to another one:
-    ///   see [`Kind::Busy`]. An open session keeps each handle that it has used.
+    ///   outstanding. The same rules say when the scope would give the handle to another one: see
+    ///   [`Kind::Busy`]. An open session keeps each handle that it has used.
     ///
     /// # While the value is lent
     ///
-    /// - Any thread can borrow it once more. The value goes back when the last [`Lent`] is dropped.
+    /// - Any thread can borrow it once more. The loan ends when the last [`Lent`] is dropped.
     /// - A task that declares any access to the handle, in any scope, fails as [`Kind::Lent`]. It
-    ///   does not wait: the thread that spawns may be the one that must drop the value. So do
-    ///   [`set`](crate::Spawn::set) and [`wait_on`](crate::Spawn::wait_on). The value stays as it
-    ///   is. What else the task would have written is poisoned.
+    ///   does not wait, because the spawning thread may be the one that must drop the value.
+    ///   [`set`](crate::Spawn::set) and [`wait_on`](crate::Spawn::wait_on) fail, too. The value
+    ///   stays unchanged. Other data to be written by the task are poisoned.
     ///
-    /// Takes constant time, apart from the first loan after a scope. That one takes a lock of the
-    /// process, and time proportional to the number of open root scopes. In the closure of a scope on
-    /// a dataflow stack, it also looks at the tasks in that stack. Tasks pay nothing.
+    /// Takes constant time, apart from the first loan after a scope. This loan takes a lock of the
+    /// process, and time proportional to the number of open root scopes. In the closure of a scope
+    /// on a dataflow stack, it also checks the tasks in that stack. Tasks pay nothing.
     ///
     /// # Errors
     ///
@@ -102,8 +102,8 @@ impl<T> Handle<T> {
 impl<T> Deref for Lent<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: `get` found a value. While the datum is lent, no scope issues on it, and no access
-        // to it is outstanding. The handle is borrowed, so no caller has it alone.
+        // SAFETY: `get` found a value. While the datum is lent, no scope issues on it, and no
+        // access to it is outstanding. The handle is borrowed, so no caller has it alone.
         unsafe { self.value.as_ref() }
     }
 }

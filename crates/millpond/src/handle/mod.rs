@@ -30,15 +30,15 @@ pub use version::Version;
 /// [`inout`](Handle::inout), …), and their bodies get the value. A handle can be made before the
 /// runtime and kept in any structure. Several scopes can use it, one after the other. While
 /// accesses are outstanding, the handle belongs to one scope, and other scopes get [`Kind::Busy`].
-/// That page says when an open scope gives up an idle handle. Between scopes, [`get`](Handle::get)
-/// lends the value, [`get_mut`](Handle::get_mut) borrows it, and [`into_inner`](Handle::into_inner)
-/// takes it.
+/// An open scope gives up an idle handle under the conditions listed there. Between scopes,
+/// [`get`](Handle::get) lends the value, [`get_mut`](Handle::get_mut) borrows it, and
+/// [`into_inner`](Handle::into_inner) takes it.
 ///
-/// `B` says which scopes may spawn on the handle. [`Root`] means the scopes that
-/// [`Runtime::scope`](crate::Runtime::scope) opens. A handle of a nested task serves only that
-/// task's own scope. `R` says what the scope may do: a task that declared `read` can pass on only
-/// reads. A program whose scopes are closures names neither. A function that spawns in any scope
-/// names `B` as the [`Brand`](crate::Spawn::Brand) of its scope:
+/// `B` says which scopes may spawn on the handle. [`Root`] means the scopes opened by
+/// [`Runtime::scope`](crate::Runtime::scope). A handle of a nested task serves only that task's own
+/// scope. `R` says what the scope may do: a task that declared `read` can pass on only reads. A
+/// program whose scopes are closures names neither. A function that spawns in any scope names `B`
+/// as the [`Brand`](crate::Spawn::Brand) of its scope:
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};
@@ -86,7 +86,7 @@ unsafe impl<T: Send, B, R> Send for Handle<T, B, R> {}
 unsafe impl<T: Send, B, R> Sync for Handle<T, B, R> {}
 
 impl<T> Handle<T> {
-    /// Makes a datum with a first value. It costs one allocation: 168 bytes of metadata, then the
+    /// Makes a datum with a first value. Costs one allocation: 168 bytes of metadata, then the
     /// value.
     ///
     /// ```
@@ -99,7 +99,7 @@ impl<T> Handle<T> {
     }
 
     /// Makes a datum without a first value: a task must [`write`](Handle::write) it before another
-    /// task reads it. It costs the same as [`new`](Handle::new).
+    /// task reads it. Costs the same as [`new`](Handle::new).
     ///
     /// ```
     /// use millpond::{Handle, Kind, Runtime, Spawn};
@@ -132,9 +132,9 @@ impl<T> Handle<T> {
     ///
     /// # Errors
     ///
-    /// [`Kind::Busy`] while accesses are outstanding. The call never blocks; the value is dropped
-    /// after the last access. [`Kind::NeverWritten`] if there is no value. [`Kind::Poisoned`] if
-    /// the task that should have produced the value failed.
+    /// [`Kind::Busy`] while accesses are outstanding. The call never blocks; then the value is
+    /// dropped after the last access. [`Kind::NeverWritten`] if there is no value.
+    /// [`Kind::Poisoned`] if the task that should have produced the value failed.
     #[track_caller]
     pub fn into_inner(mut self) -> Result<T, Error> {
         let value: *mut T = self.get_mut()?;
@@ -145,8 +145,8 @@ impl<T> Handle<T> {
         Ok(unsafe { value.read() })
     }
 
-    /// Borrows the value in place, between scopes. Takes constant time. Through a shared handle, use
-    /// [`get`](Handle::get).
+    /// Borrows the value in place, between scopes. Takes constant time. Through a shared handle,
+    /// use [`get`](Handle::get).
     ///
     /// ```
     /// use millpond::{Handle, Runtime, Spawn};
@@ -214,8 +214,8 @@ impl<T, B, R> Handle<T, B, R> {
     /// If the value is in use, a [`write`](Handle::write) waits for the earlier tasks, as an
     /// [`inout`](Handle::inout) would, and reuses the same storage.
     /// [`Spawn::set`](crate::Spawn::set) then waits as [`Spawn::wait_on`](crate::Spawn::wait_on)
-    /// does. Use it for a value so large that only one copy should exist, or for a value whose
-    /// address matters. The result is the same.
+    /// does. Use it for a value so large that only one copy should exist, or whose address matters.
+    /// The result is the same.
     ///
     /// Call it when you make the handle. If the handle was renamed before, the value stays at its
     /// current address. Nested tasks that use the datum do not rename it either.
@@ -260,7 +260,7 @@ impl<T, B, R> Handle<T, B, R> {
     /// Declares that a task reads the datum. The body gets `&T`: the value at the task's place in
     /// reference order.
     ///
-    /// If there is no value, the task does not run. It fails as [`Kind::Poisoned`] or
+    /// If there is no value, the task does not run, and fails as [`Kind::Poisoned`] or
     /// [`Kind::NeverWritten`]. This holds for every access but `write`.
     ///
     /// ```
@@ -294,7 +294,7 @@ impl<T, B, R> Handle<T, B, R> {
     ///
     /// If the old version is in use, the spawn renames ([TG](crate#sources) §3.3). This costs one
     /// block; the runtime reuses blocks of up to 512 bytes. The old version is freed after its last
-    /// use. If the old version is idle, the task writes to it again, at no such cost.
+    /// use. If the old version is idle, the task writes to it at no such cost.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -370,8 +370,8 @@ impl<T, B, R> Handle<T, B, R> {
     }
 
     /// Declares that a task updates the datum through `&T` (atomics, locks). Consecutive concurrent
-    /// tasks may run at the same time. The runtime does not order what they do through the
-    /// reference; those operations should commute.
+    /// tasks may run at the same time. The runtime does not order their operations through the
+    /// reference, so these should commute.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -402,7 +402,7 @@ impl<T, B, R> Handle<T, B, R> {
     /// other access.
     ///
     /// The runtime combines parts as they arrive, and later tasks reuse their storage. So there are
-    /// about as many parts as tasks that run at once. Under
+    /// about as many parts as running tasks. Under
     /// [`deterministic`](crate::Builder::deterministic), it keeps all parts until the combination,
     /// unless they are [large](Reducer::LARGE).
     ///

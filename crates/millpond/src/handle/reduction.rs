@@ -6,9 +6,9 @@
 //! spawns a *combine* task. A scheme sees this task as an `inout`, so no scheme needs to know about
 //! reductions.
 //!
-//! The runtime combines parts as they arrive, so the tasks that run at once bound the memory. Under
-//! `deterministic`, it combines large parts in a tree of fixed shape, and small ones in reference
-//! order at the end ([`parts`]). A later task reuses the storage of a combined part.
+//! The runtime combines parts as they arrive, so there are about as many parts as running tasks.
+//! Under `deterministic`, it combines large parts in a tree of fixed shape, and small ones in
+//! reference order at the end ([`parts`]). A later task reuses the storage of a combined part.
 
 use std::iter;
 use std::ptr::NonNull;
@@ -32,20 +32,20 @@ pub use operators::{And, Append, Bits, Collects, Max, Min, Number, Or, Prod, Sum
 /// How values are combined: an associative and commutative operation with an identity
 /// ([TG](crate#sources) §2.2).
 ///
-/// Tasks with equal reducers (`==`, same type) belong to one generation and run at once. It is a
-/// trait because closures cannot be compared. A panic in [`identity`](Reducer::identity),
-/// [`combine`](Reducer::combine) or [`absorb`](Reducer::absorb) fails the task for which it is
-/// called. Where [`deterministic`](crate::Builder::deterministic) combines parts, the panic fails
-/// the combination.
+/// Consecutive tasks with equal reducers (`==`, same type) belong to one generation and run at
+/// once. A reducer is no closure, because closures cannot be compared. A panic in
+/// [`identity`](Reducer::identity), [`combine`](Reducer::combine) or [`absorb`](Reducer::absorb)
+/// fails the task for which it is called. Under [`deterministic`](crate::Builder::deterministic), a
+/// panic of `combine` or `absorb` fails the combination instead of a task.
 ///
-/// The comparison runs in the middle of a spawn, so it should do nothing but compare. If it panics,
-/// the reducers count as unequal. It panics if it uses the session on which the task is spawned. If
-/// the spawning thread is no worker of the session's runtime, it also panics if it opens a scope or
+/// The comparison runs in the middle of a spawn, so it should only compare. If it panics, the
+/// reducers count as unequal. It panics if it uses the session on which the task is spawned. If the
+/// spawning thread is no worker of the session's runtime, it also panics if it opens a scope or
 /// uses another session. A fork in it then runs its halves one after the other.
 ///
 /// The comparison must not wait for a channel, a lock or a thread either. Of the threads that are
-/// no workers, only one at a time spawns on the sessions of a runtime. So the thread that it waits
-/// for may itself wait for this turn.
+/// no workers, only one at a time spawns on a runtime's sessions. So the awaited thread may itself
+/// wait for this spawn.
 ///
 /// ```
 /// use millpond::{Handle, Reducer, Runtime, Spawn};
@@ -84,10 +84,10 @@ pub trait Reducer<T>: Copy + Eq + Send + Sync + 'static {
     /// itself takes more than 64 bytes. This does not count a collection's elements, so set it for
     /// a reducer that combines `Vec`s element by element.
     ///
-    /// It matters under [`deterministic`](crate::Builder::deterministic). Parts of large values are
-    /// combined in pairs while other tasks run, in a tree whose shape depends on the number of
+    /// It matters only under [`deterministic`](crate::Builder::deterministic). Large parts are
+    /// combined in pairs while other tasks run, in a tree whose shape depends only on the number of
     /// tasks. Small parts are kept, and combined one by one in reference order. For floating-point
-    /// numbers, the two may differ in the last bits. Each gives the same result in every run.
+    /// numbers, the two ways may differ in the last bits. Each gives the same result in every run.
     const LARGE: bool = size_of::<T>() > 64;
 
     /// Returns the neutral element, shaped like the datum (a tile's size is known only at run
@@ -101,8 +101,8 @@ pub trait Reducer<T>: Copy + Eq + Send + Sync + 'static {
     fn combine(&self, into: &mut T, part: T);
 
     /// Combines a part into a value, and makes the part the neutral element again. A later task
-    /// then reuses the part. So a reduction makes about as many values as tasks run at once, not
-    /// one per task.
+    /// then reuses the part. So a reduction makes about as many values as there are running tasks,
+    /// not one per task.
     ///
     /// Returns whether it did so. If not, it has changed neither value, and the runtime calls
     /// [`combine`](Reducer::combine) instead. The default implementation returns `false`.
@@ -155,7 +155,7 @@ pub struct Reduction {
     group: u32,
     /// The number of members. Only the issuer uses it.
     members: Guarded<u32>,
-    /// Held during `Reducer::identity`, which reads the value: `T` need not be `Sync`.
+    /// Held during `Reducer::identity`, which reads the value, because `T` need not be `Sync`.
     looking: Turns,
     shape: Shape,
     /// Pointers to a `T`, each in a room of the operator.
@@ -271,7 +271,7 @@ impl Reduction {
     }
 
     /// Drops a part that will not be combined, with its value if it is `full`. A panic of that drop
-    /// is ignored, since there was a failure before.
+    /// is ignored, because there was a failure before.
     pub(crate) fn discard(&self, part: NonNull<()>, full: bool) {
         // SAFETY: the part came from `part` and its owner gives it up.
         let _has_failed_already = unsafe { self.operator.free(part, full) };

@@ -1,7 +1,7 @@
 //! Storage of renamed versions, which the process reuses ([decision 18]).
 //!
 //! A `write` that renames allocates a block on the spawner's thread. The last user of the old
-//! version frees a block, mostly on another thread. So each thread keeps freed blocks by size
+//! version frees a block, usually on another thread. So each thread keeps freed blocks by size
 //! class. If it has too many, it passes them to other threads in batches:
 //!
 //! ```text
@@ -11,8 +11,8 @@
 //!                                           blocks per class; the rest goes to the system
 //! ```
 //!
-//! The blocks belong to the process, not to a runtime's memory manager. A version may outlive the
-//! runtime in its handle, and threads that are no workers free versions.
+//! The blocks belong to the process, not to a runtime's memory manager. In its handle, a version
+//! may outlive the runtime, and threads that are no workers also free versions.
 //!
 //! Under a sanitizer or loom, nothing is kept. The sanitizers see a use after free only if blocks
 //! come from the system. Loom knows nothing of the process.
@@ -31,13 +31,13 @@ use crate::sync::prefetch_for_write;
 
 /// The largest block that is kept, in bytes.
 const MAX_BLOCK_BYTES: usize = 512;
-/// Sizes are multiples of a cache line, since versions are aligned to one.
+/// Sizes are multiples of a cache line, because versions are aligned to one.
 const CLASSES: usize = MAX_BLOCK_BYTES / LINE;
 /// The number of blocks that a thread passes to others at once.
 const BATCH: usize = 64;
 /// A thread that takes a block prefetches the block that it takes this many later.
 const PREFETCH_DISTANCE: usize = 4;
-/// The bytes of a class that the process keeps, not counting the blocks that its threads keep.
+/// The bytes of a class that the process keeps, in addition to its threads' blocks.
 const MAX_OVERFLOW_BYTES: usize = 32 << 20;
 /// Whether the process keeps blocks at all.
 const KEEPS: bool = !cfg!(any(loom, millpond_tsan, millpond_asan));
@@ -108,8 +108,7 @@ fn from_system(layout: Layout) -> NonNull<u8> {
 }
 
 /// Free blocks of one class. It holds addresses instead of a chain through the blocks, so that a
-/// thread can prefetch later blocks. Blocks that other threads freed, or that were freed in bulk,
-/// are in no near cache.
+/// thread can prefetch later blocks. Blocks freed by other threads or in bulk are in no near cache.
 #[derive(Default)]
 struct List(Vec<NonNull<u8>>);
 

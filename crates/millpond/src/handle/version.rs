@@ -16,7 +16,7 @@ use crate::sync::global::Mutex;
 
 /// Storage and dependence metadata of a datum. The access records of tasks point to it.
 ///
-/// A version starts at a cache line. The scheme's metadata fill that line, since the issuer and
+/// A version starts at a cache line. The scheme's metadata fill that line, because the issuer and
 /// releasing workers both write them. A small value is in the next line, together with the fields
 /// that lead to it.
 #[repr(C)]
@@ -59,7 +59,7 @@ pub(crate) enum Place {
     Held,
 }
 
-/// What the untyped runtime knows about the type of a value.
+/// The type of a value, for the untyped runtime.
 #[derive(Debug)]
 pub(crate) struct VersionKind {
     /// Makes a later version. With a share, the version is counted.
@@ -114,7 +114,7 @@ fn rename<T>(share: Option<Share>) -> NonNull<Version> {
 
 fn rename_with<T, S>(place: Place, share: S) -> NonNull<Version> {
     let block = storage::alloc::<Renamed<T, S>>();
-    // SAFETY: the field is inside the block. The value is not touched, since it may be large.
+    // SAFETY: the field is inside the block. The value is not touched, because it may be large.
     let value = unsafe { block.byte_add(offset_of!(Renamed<T, S>, value)) };
     // SAFETY: as above.
     let share_at = unsafe { block.byte_add(offset_of!(Renamed<T, S>, share)) };
@@ -156,7 +156,7 @@ unsafe fn move_value<T>(from: NonNull<()>, to: NonNull<()>) {
     unsafe { ptr::copy_nonoverlapping(from.cast::<T>().as_ptr(), to.cast::<T>().as_ptr(), 1) }
 }
 
-/// What a reader finds in a version.
+/// The state of a version, as a reader finds it.
 #[derive(Clone, Debug)]
 pub(crate) enum State {
     Unset,
@@ -168,7 +168,8 @@ fn produced() -> *mut () {
     ptr::without_provenance_mut(1)
 }
 
-/// Guards the transition to "failed": several members of one generation may make it at once.
+/// Guards the transition to "failed", because several members of one generation may make it at
+/// once.
 static FAILING: Mutex<()> = Mutex::new(());
 
 /// Takes the lock for a fork.
@@ -215,7 +216,7 @@ impl Version {
 
     /// Whether no later version may replace it.
     pub(crate) fn is_in_place(&self) -> bool {
-        // Relaxed: the flag is a wish of the handle's owner and orders nothing.
+        // Relaxed: the flag orders nothing.
         self.in_place.load(Ordering::Relaxed)
     }
 
@@ -309,8 +310,8 @@ impl Version {
         }
     }
 
-    /// Records the failure of a task that has the version alone. Every later generation finds a
-    /// failure that is not its own.
+    /// Records the failure of a task that has the version alone. Every later generation finds
+    /// another generation's failure.
     pub(crate) fn fail(&self, error: Error) {
         self.leave_failed_group();
         self.set_state(State::Failed(error));
@@ -356,8 +357,8 @@ impl Version {
         // SAFETY: the caller has `to` alone.
         let dropped = unsafe { to.drop_value() };
         if self.full.replace(false) {
-            // SAFETY: `full` said that there is a value. `to` has room for it, since its own value
-            // was dropped.
+            // SAFETY: `full` said that there is a value. `to` has room for it, because its own
+            // value was dropped.
             unsafe { (self.kind().move_value)(self.value(), to.value()) };
             to.full.set(true);
         }

@@ -1,5 +1,5 @@
 //! Models of counted items: threads give back, end and take uses at the same time. Loom checks each
-//! look at the value.
+//! read of the value.
 
 use loom::thread;
 
@@ -29,7 +29,7 @@ fn run<R: 'static>(
     thread::spawn(move || body(&item))
 }
 
-/// Looks at the value, and gives the use back.
+/// Reads the value, and gives the use back.
 fn look(item: &CountedItem<u32>) {
     if let Some(one) = begin(item) {
         assert_eq!(*one, 7);
@@ -37,7 +37,7 @@ fn look(item: &CountedItem<u32>) {
     }
 }
 
-/// One thread takes the value after another has looked at it and given its use back.
+/// One thread takes the value after another has read it and given its use back.
 #[test]
 fn loom_taken_after_a_look() {
     loom::model(|| {
@@ -50,7 +50,7 @@ fn loom_taken_after_a_look() {
     });
 }
 
-/// The value is dropped after such a look.
+/// The value is dropped after such a read.
 #[test]
 fn loom_dropped_after_a_look() {
     loom::model(|| {
@@ -61,7 +61,8 @@ fn loom_dropped_after_a_look() {
     });
 }
 
-/// One of two uses is given back, and a third thread begins it. The last to end has seen all looks.
+/// One of two uses is given back, and a third thread begins it. All reads happen before the end of
+/// the last use.
 #[test]
 fn loom_a_use_that_was_given_back_is_begun_again() {
     loom::model(|| {

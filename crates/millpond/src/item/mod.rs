@@ -1,10 +1,9 @@
-//! Items: values that are put once, and that others wait for (the *full-empty* words of
-//! [FP](crate#sources) §V).
+//! Items: values that are put once and waited for (the *full-empty* words of [FP](crate#sources)
+//! §V).
 //!
-//! The value of an [`Item`] is there from the put on, and stays. A [`CountedItem`] is put with the
-//! number of its uses, and its value is dropped after the last one. A pending task
-//! ([`Precondition`]) and a future ([`Waker`]) may wait for either, before or after the put, from
-//! any thread.
+//! The value of an [`Item`] stays after the put. A [`CountedItem`] is put with the number of its
+//! uses, and its value is dropped after the last one. A pending task ([`Precondition`]) and a
+//! future ([`Waker`]) may wait for either, before or after the put, from any thread.
 //!
 //! ```
 //! use millpond::{Runtime, Spawn, item::Item};
@@ -43,13 +42,13 @@ impl Waits for Who {
     fn go(self) {
         match self {
             Who::Task(precondition) => precondition.satisfy(),
-            // If a waker panics, its executor has to handle that.
+            // If a waker panics, its executor must handle that.
             Who::Future(waker) => drop(catch(|| waker.wake())),
         }
     }
 }
 
-/// A value that is put once. An item that is dropped drops the preconditions that wait for it.
+/// A value that is put once. Dropping an item drops the preconditions waiting for it.
 pub struct Item<T>(Slot<T, Who>);
 
 impl<T> Item<T> {
@@ -58,14 +57,13 @@ impl<T> Item<T> {
         Item(Slot::new())
     }
 
-    /// The value, if it was put. This costs one load.
+    /// The value, if it was put. Costs one load.
     #[inline]
     pub fn get(&self) -> Option<&T> {
         self.0.get()
     }
 
-    /// Puts the value, and wakes all waiters. This costs two atomic operations, plus one for each
-    /// waiter.
+    /// Puts the value, and wakes all waiters. Costs two atomic operations, plus one per waiter.
     ///
     /// # Errors
     ///
@@ -144,7 +142,7 @@ struct Counted<T> {
     value: UnsafeCell<MaybeUninit<T>>,
     /// How many uses may still begin.
     left: AtomicU32,
-    /// How many uses have not ended, or not begun.
+    /// How many uses have not ended, including those that have not begun.
     open: AtomicU32,
 }
 
@@ -236,7 +234,7 @@ impl<T> Counted<T> {
     /// Begins a use. Returns false if there is none left.
     fn begin(&self) -> bool {
         let less = |left: u32| left.checked_sub(1);
-        // Acquire: if a thread has given this use back, it has looked at the value before.
+        // Acquire: if a thread has given this use back, its reads of the value happen before.
         self.left.fetch_update(Ordering::Acquire, Ordering::Relaxed, less).is_ok()
     }
 
@@ -281,7 +279,7 @@ impl<'i, T> Use<'i, T> {
 impl<T> Use<'_, T> {
     /// Gives the use back, as if it had not begun: the value may be got once more.
     pub fn give_back(self) {
-        // Release: this thread's looks at the value come before the next use, which may take or
+        // Release: this thread's reads of the value happen before the next use, which may take or
         // drop it.
         ManuallyDrop::new(self).0.left.fetch_add(1, Ordering::Release);
     }

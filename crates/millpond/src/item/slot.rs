@@ -1,4 +1,4 @@
-//! A slot: empty until it is filled, once. Waiters that come before that are kept in it.
+//! A slot: empty until it is filled, once. It keeps the waiters that come before that.
 //!
 //! ```text
 //!            put (1)                 put (3)
@@ -6,18 +6,18 @@
 //!   null, or the newest of those who wait
 //! ```
 //!
-//! 1. *Put* claims the slot: it sets `TAKEN` by a compare-and-swap. One putter succeeds, any other
-//!    is refused.
+//! 1. *Put* claims the slot by setting `TAKEN` with a compare-and-swap. One putter succeeds, any
+//!    other is refused.
 //! 2. The putter alone writes the value.
-//! 3. It publishes the value: it exchanges the word for `FULL` (acquire and release), and wakes all
-//!    waiters that were in the word.
-//! 4. *Get* loads the word (acquire). If it is `FULL`, the value is there, and no thread writes it
-//!    any more.
+//! 3. It publishes the value by exchanging the word for `FULL` (acquire and release), and wakes all
+//!    waiters in the old word.
+//! 4. *Get* loads the word (acquire). If it is `FULL`, the value is published, and no thread writes
+//!    it any more.
 //! 5. *Wait* links its waiter in front of the list by a compare-and-swap that keeps `TAKEN`, unless
 //!    the word is `FULL`. So either it comes before the exchange (3), which finds it, or it sees
-//!    that the value is there.
-//! 6. *Release* takes the list out and keeps the rest of the word. The waiters in it go on without
-//!    a value.
+//!    `FULL`.
+//! 6. *Release* takes the list out and keeps the rest of the word. The waiters in it continue
+//!    without a value.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -30,7 +30,7 @@ mod loom_tests;
 
 /// A waiter in a slot.
 pub(super) trait Waits {
-    /// Lets the waiter go on. May run any code.
+    /// Lets the waiter continue. May run any code.
     fn go(self);
 }
 
@@ -66,7 +66,7 @@ impl<T, W: Waits> Slot<T, W> {
         self.word.load(Ordering::Acquire).addr() == FULL
     }
 
-    /// The value, if it is there.
+    /// The value, if it was put.
     #[inline]
     pub(super) fn get(&self) -> Option<&T> {
         if !self.is_full() {
@@ -74,7 +74,7 @@ impl<T, W: Waits> Slot<T, W> {
         }
         let value = self.value.with(|value| value);
         // SAFETY: the value is published, and not written any more (step 4). As long as the slot is
-        // borrowed, only a caller that promises that there is no reference takes it out.
+        // borrowed, only a caller that promises that no reference exists takes the value out.
         Some(unsafe { &*value.cast::<T>() })
     }
 
@@ -102,7 +102,7 @@ impl<T, W: Waits> Slot<T, W> {
         Ok(())
     }
 
-    /// Waits for the value. If it is there, returns the waiter.
+    /// Waits for the value. If it was put, returns the waiter.
     pub(super) fn wait(&self, who: W) -> Option<W> {
         let mut word = self.word.load(Ordering::Acquire);
         if word.addr() == FULL {
@@ -140,7 +140,7 @@ impl<T, W: Waits> Slot<T, W> {
         }
     }
 
-    /// Wakes the waiters of a list that was taken out.
+    /// Wakes the waiters of a list that was taken out of the word.
     fn let_go(list: *mut Node<W>) {
         Self::each(list, Waits::go);
     }
@@ -157,7 +157,7 @@ impl<T, W: Waits> Slot<T, W> {
         }
     }
 
-    /// Drops all waiters, and returns the value, if it is there. Then the slot is empty.
+    /// Empties the slot: drops all waiters, and returns the value, if it was put.
     pub(super) fn end(&mut self) -> Option<T> {
         let word = self.word.swap(ptr::null_mut(), Ordering::Acquire);
         if word.addr() != FULL {

@@ -1,5 +1,4 @@
-//! A memory manager that is chosen at run time: one of this crate's, or any other type that
-//! implements [`Memory`].
+//! A memory manager chosen at run time: this crate's, or any other type that implements [`Memory`].
 //!
 //! Needs the Cargo feature `catalogue`.
 
@@ -42,7 +41,7 @@ impl<M: Memory> Part for PartOf<M> {
     }
 }
 
-/// A memory manager that is chosen at run time ([`Chosen`]).
+/// A memory manager chosen at run time ([`Chosen`]).
 ///
 /// ```
 /// use millpond::memory::Memory;

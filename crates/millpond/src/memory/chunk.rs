@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use super::{LINE, poison};
 
-/// Memory from the system. The drop gives it back.
+/// Memory from the system, given back by the drop.
 #[derive(Debug)]
 pub(super) struct Chunk {
     start: NonNull<u8>,
@@ -17,9 +17,9 @@ pub(super) struct Chunk {
 unsafe impl Send for Chunk {}
 
 impl Chunk {
-    /// Allocates a chunk with the alignment that the system gives anyway. For a larger alignment,
-    /// the system would have to write the zeros itself, although fresh pages already hold zeros. So
-    /// the blocks of a chunk have up to a cache line less than `bytes`, and at least one line.
+    /// Allocates a chunk with the system's usual alignment. For a larger alignment, the system
+    /// would write the zeros, although fresh pages already hold zeros. So the blocks of a chunk
+    /// have up to a cache line less than `bytes`, and at least one line.
     pub(super) fn new(bytes: usize) -> Chunk {
         assert!(bytes >= 2 * LINE, "a chunk has room for a line, wherever it begins");
         let layout = Layout::from_size_align(bytes, align_of::<u64>()).expect("a chunk is small");

@@ -2,9 +2,9 @@
 
 use super::{BLOCK_ALIGN, LINE};
 
-/// The block size of each class. All but one are multiples of a cache line, so that no two blocks
-/// share a line. The second class is the exception. Most tasks with one access use it, and the cost
-/// of many such tasks is their memory.
+/// The block size of each class. All but the second are multiples of a cache line, so that no two
+/// blocks share a line. Most tasks with one access use the second class, and the cost of many such
+/// tasks is their memory.
 pub(super) const SIZES: [usize; CLASSES] = [64, 96, 128, 192, 256, 320, 384, 512, 768, 1024, 2048, 4096];
 
 /// The number of classes.
@@ -58,7 +58,7 @@ const CLASS_BITS: u32 = 8;
 #[cfg(feature = "catalogue")]
 const LINES_BITS: u32 = 29;
 
-/// The number of seats that a tag can tell apart.
+/// The number of different seats in a tag.
 pub(super) const MAX_SEATS: usize = 1 << (31 - CLASS_BITS);
 
 impl Tag {
@@ -83,8 +83,8 @@ impl Tag {
         (lines < 1 << LINES_BITS).then_some(Tag((skipped << LINES_BITS | lines) as u32))
     }
 
-    /// The home seat of a block of a class. For a system block, it is not the number of any seat.
-    /// So the owner's fast path needs one comparison.
+    /// The home seat of a block of a class. For a system block, it is no seat's number, so the
+    /// owner's fast path needs one comparison.
     #[inline]
     pub(super) fn home(self) -> u32 {
         self.0 >> CLASS_BITS

@@ -26,7 +26,7 @@ pub const BLOCK_ALIGN: usize = 32;
 /// The bytes of a cache line.
 pub(crate) const LINE: usize = 64;
 
-/// A block, and the tag that its manager needs back with it.
+/// A block, and the tag that its manager needs to free it.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
     /// The first byte, aligned to [`BLOCK_ALIGN`].
@@ -85,8 +85,8 @@ pub unsafe trait Memory: Send + Sync + Sized + 'static {
         Self::with(seats, &Self::Choice::default())
     }
 
-    /// The largest size for which blocks are stable (see *Safety*); 0 if none are. If a block is
-    /// stable, a join that returns no value can remember it without keeping it alive.
+    /// The largest size for which blocks are stable (see *Safety*); 0 if none are. The join of a
+    /// task without a value can remember a stable block without keeping it alive.
     fn largest_stable(&self) -> usize;
 
     /// Returns a block of at least `size` bytes. Panics if `local` is a local part of another

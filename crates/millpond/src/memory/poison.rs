@@ -1,8 +1,8 @@
 //! Tells AddressSanitizer which blocks are free. For AddressSanitizer, a slab is one allocation
 //! that lives as long as the manager.
 //!
-//! The first word of a block is never poisoned, since a stale reader may load it at any time (trait
-//! `Memory`).
+//! The first word of a block is never poisoned, because a stale reader may load it at any time
+//! (trait `Memory`).
 
 use std::ptr::NonNull;
 

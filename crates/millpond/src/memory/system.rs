@@ -1,4 +1,4 @@
-//! Blocks that the manager allocates one by one from the system.
+//! Blocks allocated one by one from the system.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -35,8 +35,8 @@ fn layout_of(bytes: usize) -> Layout {
     Layout::from_size_align(bytes, LINE).expect("a tag holds less than the address space")
 }
 
-/// A block of any size, as `malloc` gives it. A larger alignment would cost `malloc` several times
-/// as much. So this asks for more bytes, and the block begins at the first aligned address.
+/// A block of any size. A larger alignment would make `malloc` several times as expensive. So this
+/// requests more bytes, and the block begins at the first aligned address.
 #[inline]
 #[cfg(feature = "catalogue")]
 pub(super) fn plain_block(size: usize) -> Block {
@@ -45,7 +45,7 @@ pub(super) fn plain_block(size: usize) -> Block {
     let memory = ask(plain_layout(lines));
     let skip = memory.addr().get().wrapping_neg() % align;
     let tag = Tag::plain(lines, skip / GIVEN).unwrap_or_else(|| panic!("a block of {size} bytes is too large"));
-    // SAFETY: the skipped bytes are fewer than those that were asked for in addition to the block.
+    // SAFETY: the skipped bytes are fewer than the additionally requested ones.
     let start = unsafe { memory.byte_add(skip) };
     begin(start);
     Block { start, tag: tag.0 }

@@ -76,8 +76,8 @@ pub(crate) fn free_sent<M: Memory>(manager: &M, local: &mut M::Local, Sent(block
     free(manager, local, block);
 }
 
-/// Several threads, each with a seat, allocate blocks of these sizes in turn. They free each
-/// other's blocks.
+/// Several threads, each with a seat, allocate blocks of these sizes in turn, and free each other's
+/// blocks.
 pub(crate) fn everybody_frees_everybodys<M: Memory>(choice: &M::Choice, rounds: usize, sizes: &[usize]) {
     const THREADS: usize = 4;
     let (manager, locals) = M::with(THREADS, choice);
@@ -112,8 +112,8 @@ pub(crate) fn everybody_frees_everybodys<M: Memory>(choice: &M::Choice, rounds: 
     }
 }
 
-/// Runs the calling test again in a process of its own, with a use after free. Expects
-/// AddressSanitizer to end that process. `name` distinguishes several such runs of one test.
+/// Runs the calling test again in its own process, with a use after free. Expects AddressSanitizer
+/// to end that process. `name` distinguishes several such runs of one test.
 #[cfg(all(test, millpond_asan))]
 pub(crate) fn use_after_free_is_caught<M: Memory>(choice: &M::Choice, name: &str) {
     use std::env;

@@ -1,10 +1,9 @@
-//! A pool that is chosen at run time: one of this crate's, or any other type that implements
-//! [`Pool`].
+//! A pool chosen at run time: this crate's, or any other type that implements [`Pool`].
 //!
 //! Needs the Cargo feature `catalogue`.
 //!
-//! A worker's part is an object. It holds the pool and the local part of the pool's own type. So a
-//! call needs one virtual call and no check.
+//! A worker's part is an object that holds the pool and its own type of local part. So a call needs
+//! one virtual call and no check.
 
 use std::fmt;
 use std::sync::Arc;
@@ -101,7 +100,7 @@ impl<P: Pool> Part for PartOf<P> {
     }
 }
 
-/// A pool that is chosen at run time ([`Chosen`]).
+/// A pool chosen at run time ([`Chosen`]).
 ///
 /// ```
 /// use millpond::pool::Pool;
@@ -161,8 +160,8 @@ impl fmt::Debug for Chosen {
     }
 }
 
-// SAFETY: a task goes into the pool that made the worker's local part. It comes out of that pool as
-// that pool promises.
+// SAFETY: a task goes into the pool that made the worker's local part. That pool's promises hold
+// for its way out.
 unsafe impl Pool for AnyPool {
     type Local = AnyLocal;
     type Choice = Chosen;

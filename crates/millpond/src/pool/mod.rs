@@ -19,10 +19,11 @@ pub use paper::{named, params, variants};
 /// The default pool.
 pub type DefaultPool = split::Split;
 
-/// Why a task is put. It hints when the owner will look at the pool again.
+/// Why a task is put. It hints when the owner will take a task again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Put {
-    /// A running body spawned the task and goes on. The owner may not come back for long.
+    /// A running body spawned the task and continues. The owner may not return to the pool for
+    /// long.
     Spawned,
     /// A worker released the task and takes its next task right away.
     Released,
@@ -31,7 +32,7 @@ pub enum Put {
 /// Why a worker leaves its tasks to other workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
-    /// The worker continues with a body that may take long, and then comes back to its pool.
+    /// The worker continues with a body that may take long, and then returns to its pool.
     Body,
     /// The worker gives up its seat, or does something else that may wait for other workers.
     Seat,
@@ -59,8 +60,8 @@ pub enum Leave {
 ///
 /// # Safety
 ///
-/// An implementation hands each task that was put to exactly one taker. What happened before the
-/// put happens before the take. The runtime dereferences the tasks that it takes. `take_if` calls
+/// An implementation hands each task that was put to exactly one taker. Everything before the put
+/// happens before the take. The runtime dereferences the tasks that it takes. `take_if` calls
 /// `wanted` with a task that the pool holds, and returns no other task.
 pub unsafe trait Pool: Send + Sync + Sized + 'static {
     /// The part of the pool that belongs to one worker.
@@ -92,17 +93,17 @@ pub unsafe trait Pool: Send + Sync + Sized + 'static {
 
     /// Like [`take`](Pool::take), but only if the task at the working end is `wanted`. The second
     /// value is true if other workers can no longer find tasks that they could find before. If the
-    /// worker then does something else, it calls [`leave`](Pool::leave).
+    /// worker then runs something else, it calls [`leave`](Pool::leave).
     fn take_if(&self, local: &mut Self::Local, wanted: impl Fn(TaskRef) -> bool) -> (Option<TaskRef>, bool);
 
-    /// Takes a task from another worker or from outside, and perhaps moves more of them into
-    /// `local`. Returns `None` if one round found nothing.
+    /// Takes a task from another worker or from outside, and perhaps moves more tasks into `local`.
+    /// Returns `None` if one round finds nothing.
     fn steal(&self, local: &mut Self::Local) -> Option<TaskRef>;
 
     /// Takes the oldest task among those that the worker of `seat` has put and that other workers
-    /// can see. The runtime calls this now and then, so that tasks that spawn tasks without end do
-    /// not starve the others. Returns `None` if there is no such task, or if the pool has an order
-    /// of its own, as the papers' pools do.
+    /// can see. The runtime calls this now and then, so that tasks endlessly spawning tasks do not
+    /// starve the others. Returns `None` if there is no such task, or if the pool has its own
+    /// order, like the papers' pools.
     fn take_oldest(&self, seat: usize) -> Option<TaskRef> {
         _ = seat;
         None
@@ -119,35 +120,34 @@ pub unsafe trait Pool: Send + Sync + Sized + 'static {
     /// [`put`](Pool::put).
     fn expose(&self, local: &mut Self::Local) -> bool;
 
-    /// The task that [`take`](Pool::take) would probably return, if no other worker can take it
-    /// before the next call. The worker prefetches its cache lines. `None` is always right.
+    /// The task that [`take`](Pool::take) would probably return, unless another worker can take it
+    /// before. The worker prefetches its cache lines. `None` is always right.
     fn next(&self, local: &Self::Local) -> Option<TaskRef> {
         _ = local;
         None
     }
 
-    /// Makes all tasks visible to other workers, before the worker is away for long. A pool whose
-    /// rule is not to share tasks may keep them before a [body](Leave::Body). It must not keep them
-    /// when the worker leaves its [seat](Leave::Seat): no other worker would run them. Returns the
-    /// same as [`put`](Pool::put).
+    /// Makes all tasks visible to other workers, before the worker is away for long. A pool that
+    /// shares no tasks may keep them before a [body](Leave::Body). It must not keep them when the
+    /// worker leaves its [seat](Leave::Seat): no other worker would run them. Returns the same as
+    /// [`put`](Pool::put).
     fn leave(&self, local: &mut Self::Local, leave: Leave) -> bool;
 
-    /// Tells the pool that a worker has nothing to do from now on (`true`), or has work again
-    /// (`false`). The worker may sleep in between.
+    /// Tells the pool that a worker has no work from now on (`true`), or has work again (`false`).
+    /// The worker may sleep in between.
     fn hungry(&self, searching: bool);
 
-    /// Whether some worker has nothing to do, according to the calls of [`hungry`](Pool::hungry).
+    /// Whether some worker has no work, according to the calls of [`hungry`](Pool::hungry).
     fn is_hungry(&self) -> bool;
 
     /// Whether [`steal`](Pool::steal) might find a task. A worker checks this last, before it
-    /// sleeps. The answer may be a wrong `true`. It must not be `false` if there is a task whose
-    /// put returned `true` before the sleeper's fence. One exception is allowed: the owner of that
-    /// task has taken it back or is about to. The owner is awake then.
+    /// sleeps. The answer may be a wrong `true`. It must not be `false` if the put of a waiting
+    /// task returned `true` before the sleeper's fence. There is one exception: the owner of that
+    /// task, which is then awake, has taken it back or is about to.
     fn has_work(&self) -> bool;
 
-    /// Whether a worker can get the tasks that another worker has put. If not, a worker that has
-    /// run its own tasks is done. Only tasks that were left [with the seat](Leave::Seat) are for
-    /// all workers.
+    /// Whether a worker can get the tasks put by another worker. If not, a worker that has run its
+    /// own tasks finds no more, except tasks left [with a seat](Leave::Seat).
     fn balances(&self) -> bool {
         true
     }

@@ -9,7 +9,7 @@ pub trait Draw: Send + 'static {
     fn below(&mut self, bound: usize) -> usize;
 }
 
-/// G. Marsaglia, *Xorshift RNGs*, 2003. It is good enough to spread thieves over victims.
+/// G. Marsaglia, *Xorshift RNGs*, 2003. Good enough to spread thieves over victims.
 #[derive(Clone, Debug)]
 pub struct XorShift(u64);
 

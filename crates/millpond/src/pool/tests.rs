@@ -1,4 +1,4 @@
-//! What all pools promise, and how the paper's pools differ.
+//! The common promises of all pools, and the differences of the paper's pools.
 
 use super::any::{AnyLocal, AnyPool, Chosen};
 use super::testing::{number, task};

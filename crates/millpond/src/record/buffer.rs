@@ -2,11 +2,11 @@
 //!
 //! 1. Only the seat's worker writes events, at `written`. Then it publishes them by a store of
 //!    `written + 1` (release). It reads nothing that other threads write.
-//! 2. A drainer holds the lock. It loads `written` (acquire), and so sees all events before that.
-//!    It hands over the events that were not handed over before (`taken`, under the lock).
+//! 2. A drainer holds the lock. It loads `written` (acquire), so it sees all events before that. It
+//!    hands over the events from `taken` on, and updates `taken`, under the lock.
 //! 3. If the event buffer is full, its worker takes the lock, hands over the rest, and winds back:
 //!    `taken` and `written` are 0 again before it releases the lock. So no drainer reads a place
-//!    that is written again.
+//!    that is being overwritten.
 //!
 //! The worker takes no lock and does no read-modify-write, except once in [`LENGTH`] events.
 
@@ -32,8 +32,8 @@ pub(crate) struct EventBuffer {
     taken: Mutex<usize>,
 }
 
-// SAFETY: the seat's worker writes the cells before it publishes them. Other threads read them
-// under the lock, and only what was published. The worker winds back under the lock (steps 1 to 3).
+// SAFETY: the seat's worker writes the cells before it publishes them. Other threads read only
+// published cells, under the lock. The worker winds back under the lock (steps 1 to 3).
 unsafe impl Sync for EventBuffer {}
 // SAFETY: events may go to other threads.
 unsafe impl Send for EventBuffer {}

@@ -1,20 +1,19 @@
-//! How events get from the event buffers to the sinks. One thread at a time gives them to the
-//! sinks, and holds no lock meanwhile.
+//! How events get from the event buffers to the sinks. One thread at a time delivers them, and
+//! holds no lock meanwhile.
 //!
 //! Sinks are user code. They may use the recorder again, or wait for a thread that uses it and is
 //! not a worker.
 //!
 //! 1. An event buffer sends events under its lock: they go to the end of a queue. So the events of
 //!    one track are in order.
-//! 2. Then, without the lock of the event buffer, the thread becomes the one that delivers, if
-//!    there is none. It takes batches out one by one, and gives each to its sinks. It is done when
-//!    no batch is left.
+//! 2. Then, without the lock of the event buffer, the thread delivers, unless another thread does.
+//!    It takes batches out one by one and gives each to its sinks, until no batch is left.
 //! 3. If another thread delivers, a worker continues: that thread gives the sinks what the worker
-//!    has sent. The worker waits only if very many batches are on their way, so that a slow sink
-//!    does not take all memory.
+//!    has sent. The worker waits only if very many batches are in transit, so that a slow sink does
+//!    not take all memory.
 //! 4. A thread that drains waits until everything that was sent before is delivered.
 //! 5. If the calling thread itself delivers, a sink has made the call. The thread waits for
-//!    nothing: what it has sent is delivered after the sink returns.
+//!    nothing: the batches that it has sent are delivered after the sink returns.
 
 use std::collections::VecDeque;
 use std::thread::{self, ThreadId};
@@ -24,7 +23,7 @@ use crate::panics::catch;
 use crate::sync::{Condvar, Mutex};
 use crate::worker::current::{Enter, Visit};
 
-/// A worker waits if this many batches are on their way: about 10 MB.
+/// A worker waits if this many batches are in transit: about 10 MB.
 const BATCHES_BEFORE_WAIT: usize = 256;
 
 /// See the [module](self).
@@ -34,7 +33,7 @@ pub(super) struct Delivery {
     changed: Condvar,
 }
 
-/// Events of one track, and the sinks that get them.
+/// Events of one track, and the sinks that receive them.
 pub(super) struct Batch {
     pub(super) track: Track,
     pub(super) events: Box<[Event]>,

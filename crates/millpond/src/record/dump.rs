@@ -3,9 +3,9 @@
 //!
 //! Use it for a program that hangs or is slow. The dump names every task that is not complete, its
 //! state, the time in that state, and the tasks that it waits for.
-//! [`Builder::dumps`](crate::Builder::dumps) makes a runtime keep the account.
-//! `Builder::dump_on_signal` (Cargo feature `signal`) prints a dump without any code where the
-//! program hangs.
+//! [`Builder::dumps`](crate::Builder::dumps) makes a runtime track its tasks.
+//! `Builder::dump_on_signal` (Cargo feature `signal`) prints a dump without any code in the
+//! program's hanging part.
 //!
 //! ```
 //! use millpond::record::dump::State;
@@ -52,19 +52,19 @@ pub(crate) use explain::explain;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Dump {
-    /// Whether the runtime keeps account of its tasks ([`Builder::dumps`](crate::Builder::dumps)).
-    /// If not, nothing is known about unfinished bodies.
+    /// Whether the runtime tracks its tasks ([`Builder::dumps`](crate::Builder::dumps)). If not,
+    /// nothing is known about unfinished bodies.
     pub kept: bool,
-    /// Every body that is not complete: tasks, the closures of scopes, and sessions. Those that
-    /// were spawned first come first.
+    /// All bodies that are not complete: tasks, the closures of scopes, and sessions, in the order
+    /// of their spawns.
     pub unfinished: Vec<Unfinished>,
-    /// The bodies that run, each on top of its thread. Those that have run longest come first.
+    /// The running bodies, each on top of its thread. The longest-running comes first.
     pub busy: Vec<Busy>,
-    /// What each worker has done so far, as in [`Runtime::counts`](crate::Runtime::counts).
+    /// The counts of each worker so far, as in [`Runtime::counts`](crate::Runtime::counts).
     pub workers: Vec<WorkerCounts>,
 }
 
-/// A body that a thread runs. The thread does nothing else until the body ends or waits.
+/// A body that a thread runs. The thread runs nothing else until the body finishes or waits.
 ///
 /// Displayed, it is a line: "worker 1 has been in `solve(3)` for 5.1 s while it holds 3 suspended
 /// bodies".
@@ -78,10 +78,10 @@ pub struct Busy {
     pub body: Who,
     /// Whether it is the closure of a root scope.
     pub is_closure: bool,
-    /// How long it has run, since it began or continued.
+    /// The time since it began or last continued.
     pub since: Duration,
-    /// The number of bodies of the same thread that wait. They continue on that thread, so not
-    /// before this body ends or waits.
+    /// The number of waiting bodies of the same thread. They continue on that thread, so not before
+    /// this body finishes or waits.
     pub suspended: usize,
 }
 
@@ -104,8 +104,8 @@ pub struct Unfinished {
     pub state: State,
     /// How long it has been in this state.
     pub since: Duration,
-    /// What it waits for, as far as there are tasks to name. There is an entry for each access that
-    /// is not granted, for each turn, and for the task or the datum that its body waits for.
+    /// What it waits for, as far as tasks can be named. There is an entry for each access that is
+    /// not granted, for each turn, and for the task or the datum that its body waits for.
     pub waits_for: Vec<WaitsFor>,
 }
 
@@ -123,11 +123,11 @@ pub struct Who {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum State {
-    /// A precondition is not met yet ([`ExternalTasks`](crate::ExternalTasks)).
+    /// A precondition is not satisfied yet ([`ExternalTasks`](crate::ExternalTasks)).
     Pending,
     /// It waits for earlier tasks that use its data.
     Data,
-    /// It has its data, and waits for its turn among tasks that commute.
+    /// It has its data, and waits for its turn among commutative tasks.
     Turn,
     /// It is in a pool, and no worker has taken it.
     Ready,
@@ -145,8 +145,8 @@ pub enum State {
         /// The worker that continues it; `None` as above.
         worker: Option<u32>,
     },
-    /// Its body has ended, but some descendants have not. A session, which has no body, is always
-    /// in this state.
+    /// Its body has finished, but some descendants are not complete. A session, which has no body,
+    /// is always in this state.
     Ended {
         /// The number of children that are not complete.
         children: usize,
@@ -165,7 +165,7 @@ pub struct WaitsFor {
     /// datum.
     pub datum: Option<u64>,
     /// The tasks that must complete first, at most [`MOST`](WaitsFor::MOST). The tasks that those
-    /// wait for are not included. The list is empty if what it waited for is complete, and it is
+    /// wait for are not included. The list is empty if these are complete, and the task or body is
     /// about to continue.
     pub tasks: Vec<Who>,
     /// The number of further tasks.
@@ -173,6 +173,6 @@ pub struct WaitsFor {
 }
 
 impl WaitsFor {
-    /// The largest number of tasks that are named.
+    /// The largest number of named tasks.
     pub const MOST: usize = 3;
 }

@@ -8,8 +8,8 @@ use crate::task::Id;
 /// Something that happened.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
-    /// When it happened, by [`ticks`] (or the recorder's own clock). Along a track, time does not
-    /// run backwards, except where the clocks of different processors differ.
+    /// When it happened, by [`ticks`] (or the recorder's own clock). Along a track, times do not
+    /// decrease, unless the clocks of different processors differ.
     pub at: u64,
     /// What happened.
     pub what: What,
@@ -49,9 +49,9 @@ pub enum Cause {
 /// The kinds of events.
 ///
 /// A *body* is the closure of a task or of a root scope. Bodies nest on one track. A body that
-/// starts while another one runs there runs on top of it, and the other one continues afterwards. A
-/// body that waits ([`Waits`](What::Waits)) does not run until it is [`Resumed`](What::Resumed).
-/// Meanwhile, others may run on its track.
+/// starts while another one runs on that track runs on top of it, and the other one continues
+/// afterwards. A body that waits ([`Waits`](What::Waits)) does not run until it is
+/// [`Resumed`](What::Resumed). Meanwhile, others may run on its track.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum What {
@@ -72,8 +72,8 @@ pub enum What {
         /// Where.
         place: &'static Location<'static>,
     },
-    /// A body starts to spawn a task, or the closure of a scope that it has opened does. Until
-    /// `Issued` or `Started`, the time is the runtime's.
+    /// A body, or the closure of a scope that it has opened, starts to spawn a task. Until `Issued`
+    /// or `Started`, the time is the runtime's.
     Spawning {
         /// The body.
         body: Id,
@@ -100,7 +100,7 @@ pub enum What {
     Indexed {
         /// How many there are.
         count: u8,
-        /// These, then zeros.
+        /// The indices, then zeros.
         indices: [u32; 4],
     },
     /// One of its accesses, in order.
@@ -117,9 +117,9 @@ pub enum What {
     },
     /// An access for which a task had to wait was granted. For a body that waits for a datum, it is
     /// the body's access. If a task waits for several accesses, there is an event for the last one
-    /// that is granted. There are events for others as the scheme learns of them. Under a scheme
-    /// that searches, there is an event for each access when the task is found. Then it is unknown
-    /// whose release led to it.
+    /// that is granted. There are events for the other accesses as far as the scheme learns of
+    /// them. Under a searching scheme, there is an event for each access when the task is found,
+    /// and it is unknown whose release led to it.
     Granted {
         /// The task or body that waited.
         task: Id,
@@ -138,13 +138,13 @@ pub enum What {
         /// The index of the access.
         access: u16,
     },
-    /// A task's body runs now.
+    /// A task's body begins.
     Started {
         /// The task.
         task: Id,
     },
-    /// A body has ended. A task whose body must not run ends without a start. A leaf is complete
-    /// with it.
+    /// A body has finished, or a task's body must not run: then there is no `Started`. A leaf is
+    /// now complete.
     Ended {
         /// The task or scope.
         body: Id,
@@ -165,7 +165,8 @@ pub enum What {
         /// For what.
         on: u64,
     },
-    /// A body continues. If it waited for a task or a datum, that is complete.
+    /// A body continues. If it waited for a task, the task is complete; if for a datum, the access
+    /// is granted.
     Resumed {
         /// The body.
         body: Id,
@@ -188,22 +189,22 @@ pub enum What {
     },
     /// The worker took tasks from another one.
     Stole,
-    /// By one scan of a stack, the worker took closures that were ready there (the stack's scheme).
+    /// By one scan of a stack, the worker took ready closures (the stack's scheme).
     Looted {
         /// How many.
         closures: u32,
     },
-    /// The next task in the stack that the worker runs was stolen and has not finished. The worker
-    /// waits for it until the next event of its track.
+    /// The next task in the worker's stack was stolen and is not complete. The worker waits for it
+    /// until the next event of its track.
     AtTheft,
-    /// The worker has nothing to do.
+    /// The worker has no work.
     Idle,
-    /// The worker looks for work again.
+    /// The worker searches for work again.
     Awake,
 }
 
 impl Event {
-    /// The `access` of [`What::Granted`] if the last precondition of a pending task was met.
+    /// The `access` of [`What::Granted`] if the last precondition of a pending task was satisfied.
     pub const PRECONDITION: u16 = u16::MAX;
 
     /// The `access` of [`What::Granted`] if a body waited for a datum.

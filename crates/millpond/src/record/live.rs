@@ -1,20 +1,19 @@
-//! The table of unfinished bodies, made from events. It is a sink, and dumps read it.
+//! The table of unfinished bodies, a sink that is made from events and read by dumps.
 //!
 //! The event buffers of different tracks are handed over in any order. So an event of a body may be
-//! read before the body's spawn, and a grant after its end:
+//! read before the body's spawn, and a grant after the body's completion:
 //!
-//! 1. The first event of a body that is read makes an entry. The entry is removed when both the
+//! 1. The first event that is read of a body makes an entry. The entry is removed when both the
 //!    spawn and the completion of the body are known. Until the spawn is known, a dump does not
 //!    show the body.
-//! 2. An event of a body without an entry is early, or late. The numbers tell which. A track gives
-//!    numbers in ascending order, and writes the spawn of each body that it numbers itself. If the
-//!    spawn of the body is still to come on that track, the body is *early*, and gets an entry.
-//!    Other bodies are complete, and get none.
+//! 2. An event of a body without an entry is early or late. A track gives numbers in ascending
+//!    order, and writes the spawn of each body that it numbers. If the spawn of the body is still
+//!    to come on that track, the body is *early*, and gets an entry. Otherwise the body is
+//!    complete, and gets none.
 //! 3. A spawn may be prepared within another one (the combination of a reduction). So a few numbers
-//!    below the highest that was read may be still to come. The table remembers them (`to_come`).
+//!    below the highest one read may be still to come. The table remembers them (`to_come`).
 //!
-//! So the table holds the unfinished bodies, and the bodies that have events in buffers that were
-//! not read yet.
+//! So the table holds the unfinished bodies, and the bodies with events in unread buffers.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -60,12 +59,12 @@ pub(super) struct Entry {
     pub(super) spawner: Id,
     pub(super) order: u64,
     pub(super) accesses: Vec<Access>,
-    /// The number of accesses that were read. The others are known by their grants.
+    /// The number of accesses read so far. The others are known by their grants.
     filled: usize,
     pub(super) spawned: Option<u64>,
     /// When an access was last granted to it, or an exclusion handed.
     pub(super) granted: Option<u64>,
-    /// Whether the preconditions of a pending task are met.
+    /// Whether the preconditions of a pending task are satisfied.
     pub(super) met: bool,
     /// When its body was last seen to run, and on which track.
     pub(super) runs: Option<(u64, Track)>,
@@ -96,19 +95,19 @@ pub(super) struct Stands {
     pub(super) on: u64,
 }
 
-/// What is known about a track. It tells bodies that are early from bodies that are complete.
+/// What is known about a track. It distinguishes early bodies from complete ones.
 #[derive(Default)]
 struct OnTrack {
     /// The body whose name and accesses follow.
     last: Id,
     /// The highest number whose spawn was read.
     highest: u64,
-    /// The numbers below that whose spawns were not read.
+    /// The lower numbers whose spawns were not read.
     to_come: Vec<u64>,
 }
 
-/// By scope and datum. There is only one such kind of map: each debug build of a user's program
-/// would have to link each further kind (`docs/decisions/0031-build-time.md`).
+/// By scope and datum. There is only one such type of map, because each debug build of a user's
+/// program would link each further one (`docs/decisions/0031-build-time.md`).
 pub(super) type ByUse = HashMap<(Id, u64), u32>;
 
 /// By number. Numbers are good hashes once the low bits are spread.
@@ -221,7 +220,7 @@ impl Table {
         }
     }
 
-    /// Handles the spawn of a body; `known` is what the event says.
+    /// Handles the spawn of a body; `known` has the event's data.
     fn spawned(&mut self, track: Track, id: Id, at: u64, mut known: Entry) {
         let on_track = self.tracks.entry(track.number).or_default();
         on_track.read(id);
@@ -260,7 +259,7 @@ impl Table {
     fn access(&mut self, track: Track, mode: Mode, datum: u64) {
         let spawner = self.tracks.get(&track.number).and_then(|track| self.entries.get(&track.last)).map(|e| e.spawner);
         if let Some(spawner) = spawner.filter(|_| mode == Mode::Write) {
-            // It makes a version of its own, as if the body had set the datum.
+            // It makes its own version, as if the body had set the datum.
             *self.sets.entry((spawner, datum)).or_default() += 1;
         }
         // Most programs set nothing.

@@ -1,5 +1,5 @@
 //! The events that a worker writes to its event buffer. Nothing here is on the fast path: the
-//! caller has seen that it records.
+//! caller has checked that it records.
 
 use std::cell::Cell;
 use std::panic::Location;
@@ -26,7 +26,7 @@ pub(crate) struct Log {
     given: Cell<u64>,
     /// The recorded body that runs now; 0 if none does.
     body: Cell<Id>,
-    /// The forks of the same worker. They ask whether the body that runs is recorded.
+    /// The forks of the same worker. They ask whether the running body is recorded.
     forks: Rc<Forks>,
 }
 
@@ -57,7 +57,7 @@ impl Log {
         self.body.get()
     }
 
-    /// Makes `body` the one that runs from now on. Returns the body that ran before.
+    /// Makes `body` the running body. Returns the body that ran before.
     fn turn_to(&self, body: Id) -> Id {
         self.forks.set_recorded(body != 0);
         self.body.replace(body)
@@ -97,7 +97,7 @@ impl Log {
         scope
     }
 
-    /// Opens a session, which has no body that runs. Returns its number.
+    /// Opens a session, which has no running body. Returns its number.
     pub(crate) fn open_session(&self, place: &'static Location<'static>) -> Id {
         let scope = self.next_id();
         self.note(What::Session { scope, place });
@@ -119,7 +119,7 @@ impl Log {
         let (id, order, place) = (task.record_id(), header.order(), label.location().unwrap_or(header.place()));
         self.note(What::Spawned { role: header.role().into(), task: id, spawner, order, place });
         if header.role() == task::Role::Combine {
-            // The name tells it apart from the tasks whose parts it combines.
+            // The name distinguishes it from the tasks whose parts it combines.
             self.note(What::Named { name: "combine" });
         } else {
             self.named(&label);
@@ -154,7 +154,7 @@ impl Log {
         });
     }
 
-    /// Notes that the body that runs has got the result of a task.
+    /// Notes that the running body has got the result of a task.
     pub(crate) fn joined(&self, task: Id) {
         if self.body() != 0 {
             self.note(What::Joined { body: self.body(), task });
@@ -167,7 +167,7 @@ impl Log {
         self.turn_to(task)
     }
 
-    /// Notes that a body has ended, or will not run. The body `before` runs again.
+    /// Notes that a body has finished, or will not run. The body `before` runs again.
     pub(crate) fn ended(&self, body: Id, ok: bool, before: Id) {
         self.note(What::Ended { body, ok });
         self.turn_to(before);
@@ -185,7 +185,7 @@ impl Log {
         self.turn_to(body)
     }
 
-    /// Makes `body` the one that runs again on this track; 0 if none does.
+    /// Makes `body` the running body of this track again; 0 if there is none.
     pub(crate) fn runs(&self, body: Id) {
         self.turn_to(body);
     }
@@ -206,8 +206,7 @@ impl Log {
         self.note(What::Granted { task: task.record_id(), by: by.record_id(), access });
     }
 
-    /// Notes that a task was found whose accesses are all granted. It is unknown whose release led
-    /// to it.
+    /// Notes that a task with granted accesses was found. It is unknown whose release led to it.
     pub(crate) fn found(&self, task: TaskRef) {
         let waits = task.header().role() == task::Role::Wait;
         for record in task.records() {
@@ -216,7 +215,7 @@ impl Log {
         }
     }
 
-    /// Notes that the body that runs met the last precondition of a pending task.
+    /// Notes that the running body satisfied the last precondition of a pending task.
     pub(crate) fn met(&self, task: TaskRef) {
         self.note(What::Granted { task: task.record_id(), by: self.body(), access: Event::PRECONDITION });
     }
@@ -227,9 +226,9 @@ impl Log {
         self.note(What::Handed { task: task.record_id(), by: by.record_id(), access: task.place_of(record) });
     }
 
-    /// The body that runs opens a scope on another runtime, by `enter`. On that runtime, this
-    /// thread has the worker of log `to`. If both have the same recorder, the body waits here and
-    /// opens the scope there.
+    /// The running body opens a scope on another runtime, by `enter`. On that runtime, this thread
+    /// has the worker of log `to`. If both have the same recorder, the body waits here and opens
+    /// the scope there.
     pub(crate) fn waits_elsewhere<R>(&self, to: &Log, enter: impl FnOnce() -> R) -> R {
         let body = self.body();
         if body == 0 || !self.is_with(to) {
@@ -244,13 +243,13 @@ impl Log {
         result
     }
 
-    /// The body that runs waits by `wait`, which gets the number of the body.
+    /// The running body waits by `wait`, which gets the number of the body.
     pub(crate) fn waits_for<R>(&self, cause: Cause, on: u64, wait: impl FnOnce(Id) -> R) -> R {
         let body = self.body();
         self.waits(body, cause, on, || wait(body))
     }
 
-    /// Notes that the thread has nothing to do while `wait` runs.
+    /// Notes that the thread has no work while `wait` runs.
     pub(crate) fn idles(&self, wait: impl FnOnce()) {
         if self.is_on() {
             self.note(What::Idle);
@@ -261,7 +260,7 @@ impl Log {
         }
     }
 
-    /// The body that runs, if it is recorded, waits by `wait`. The cause has not been noted yet.
+    /// The running body, if it is recorded, waits by `wait`. The cause has not been noted yet.
     #[inline]
     pub(crate) fn waits_for_others<R>(&self, wait: impl FnOnce() -> R) -> R {
         self.waits(self.body(), Cause::Others, 0, wait)

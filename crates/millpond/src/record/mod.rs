@@ -2,9 +2,9 @@
 //!
 //! A [`Runtime`](crate::Runtime) records while its [`Recorder`] has a sink. Each worker writes
 //! [`Event`]s to its own event buffer (`record::buffer`). A full event buffer, or one that is
-//! [drained](Recorder::drain), goes to the sinks. The recording contains the scopes that were
-//! opened meanwhile: their tasks, the descendants of these, and what workers did in between. While
-//! there is no sink, recording costs one test of a loaded word per task.
+//! [drained](Recorder::drain), goes to the sinks. The recording contains the scopes opened
+//! meanwhile, with all their descendants, and what workers did in between. Without a sink,
+//! recording costs one test of a loaded word per task.
 //!
 //! The crate `millpond-trace` makes files, reports and pictures from events. Use this module for
 //! your own tools.
@@ -59,24 +59,24 @@ const MAX_TRACKS: u32 = 1 << (u64::BITS - log::NUMBER_BITS);
 
 /// Where recorded events go.
 pub trait Sink: Send + Sync {
-    /// Takes events of one track, in order, after those that it got before from that track. The
-    /// caller is a worker in the middle of its work, or a thread that drains. One thread at a time
-    /// calls it. It should not take long: it uses the time of the program's workers.
+    /// Takes events of one track, in order, after the track's earlier events. The caller is a
+    /// worker in the middle of its work, or a draining thread; one thread at a time calls it. It
+    /// should not take long: it uses the time of the program's workers.
     ///
-    /// It must not wait for a worker: if very many events are on their way to the sinks, workers
-    /// wait for the sinks.
+    /// It must not wait for a worker: if very many events are in transit to the sinks, workers wait
+    /// for the sinks.
     ///
     /// The runtime holds no lock meanwhile. The sink may use the recorder, and drop a [`Recording`]
-    /// of it. What it drains then goes to the sinks after it returns. It cannot open a scope, spawn
-    /// on a session or wait in one: that panics. If it panics, the panic goes no further, and this
-    /// sink misses these events.
+    /// of it. Events that it drains go to the sinks after it returns. It cannot open a scope, spawn
+    /// on a session or wait in one: that panics. A panic of a sink is caught, and this sink misses
+    /// these events.
     fn take(&self, track: Track, events: &[Event]);
 }
 
 /// The track of one worker, or of a place that acts as a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Track {
-    /// Unique among the tracks of the recorder. In the process, the number comes again after 2^24
+    /// Unique among the tracks of the recorder. In the process, the number repeats after 2^24
     /// others.
     pub number: u32,
     /// The worker's number. It is `None` for the seat of a further caller or of a session, and for
@@ -90,10 +90,9 @@ pub struct Track {
 /// the recorder before the runtime makes one, and gives it to
 /// [`Builder::recorder`](crate::Builder::recorder).
 ///
-/// Several runtimes may share one. Then several workers may have the same number, and tracks tell
-/// them apart. Suppose that the closure of a scope on one runtime spawns in an enclosing scope, of
-/// another runtime. The spawn is then on a track of that other runtime, where the outer closure
-/// waits.
+/// Several runtimes may share one. Then several workers may have the same number, and tracks
+/// distinguish them. If the closure of a scope spawns in an enclosing scope of another runtime, the
+/// spawn is on a track of that other runtime, where the outer closure waits.
 #[derive(Clone)]
 pub struct Recorder(Arc<Inner>);
 
@@ -101,7 +100,7 @@ struct Inner {
     on: AtomicBool,
     clock: Option<fn() -> u64>,
     event_buffers: Mutex<Vec<Arc<EventBuffer>>>,
-    /// Copied when it changes, so that events on their way go to the sinks that were there.
+    /// Copied when it changes, so that events in transit go to the earlier sinks.
     sinks: Mutex<Sinks>,
     delivery: Delivery,
     /// The generation of the process that made it (`sync::fork`).
@@ -129,8 +128,8 @@ impl Recorder {
         Recorder::made(None)
     }
 
-    /// A recorder that asks `clock` instead of the processor. Use it for simulated time, and for
-    /// tests.
+    /// A recorder that reads `clock` instead of the processor's time. Use it for simulated time,
+    /// and for tests.
     ///
     /// ```
     /// use millpond::record::Recorder;
@@ -167,11 +166,11 @@ impl Recorder {
         self.0.generation != fork::generation()
     }
 
-    /// Records for `sink` until the returned value is dropped. A scope is recorded, with its tasks,
-    /// if it was opened while there was any sink, and as long as there is one. So a sink that is
-    /// not the first may get events of tasks whose scope it has not seen open.
+    /// Records for `sink` until the returned value is dropped. A scope and its tasks are recorded
+    /// if it was opened while there was any sink, and as long as there is one. So a later sink may
+    /// get events of tasks without the opening of their scope.
     ///
-    /// When the value is dropped, the sink has got all events of scopes that have returned. This
+    /// After the drop of the value, the sink has got all events of scopes that have returned. This
     /// does not hold if a sink drops the value ([`Sink::take`]), or in the child of a
     /// [fork](crate::Runtime#forks), where sinks get nothing.
     pub fn add(&self, sink: Arc<dyn Sink>) -> Recording {
@@ -181,8 +180,8 @@ impl Recorder {
         Recording { recorder: self.clone(), sink }
     }
 
-    /// Gives the events in the event buffers to the sinks. It stops no thread. All events from
-    /// before the call are among them, and events from during the call may be. If another thread is
+    /// Gives the events in the event buffers to the sinks. It stops no thread. They include all
+    /// events from before the call, and perhaps some from during the call. If another thread is
     /// giving events to the sinks, it waits for that thread.
     pub fn drain(&self) {
         if self.is_forked() {
@@ -259,8 +258,7 @@ impl Recorder {
 }
 
 /// Whether an event buffer belongs to a runtime that is gone: then only the recorder's list refers
-/// to it. The last event of its worker happened before that. A thread that has called this sees the
-/// event.
+/// to it. The last event of its worker happens before this returns `true`.
 fn is_dead(event_buffer: &Arc<EventBuffer>) -> bool {
     let dead = Arc::strong_count(event_buffer) == 1;
     fence(Ordering::Acquire);
@@ -294,8 +292,8 @@ impl std::fmt::Debug for Recording {
     }
 }
 
-/// The processor's time stamp, in units of its own. On machines of the last decade, its rate is
-/// constant, and it is the same on all processors. On architectures other than x86-64, it is
+/// The processor's time stamp, in its own unit. On machines of the last decade, its rate is
+/// constant, and it is the same on all processors. On architectures other than x86-64, the unit is
 /// nanoseconds.
 #[inline]
 pub fn ticks() -> u64 {
@@ -308,7 +306,7 @@ mod tests {
     use crate::limit::limit;
     use crate::{Inline, Runtime, Spawn};
 
-    /// Where the numbers of tracks start again, the numbers of bodies stay distinct, and a dump is
+    /// When the numbers of tracks start again, the numbers of bodies stay distinct, and a dump is
     /// right.
     #[test]
     fn more_tracks_than_numbers() {

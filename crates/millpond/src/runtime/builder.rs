@@ -138,8 +138,8 @@ impl Builder {
     /// The number of workers, 1 to 4096. The caller of a scope is one of them. The default is the
     /// number of processors that the affinity mask and the cgroup's quota allow.
     ///
-    /// While a body waits, a spare thread works in place of its thread. At most 4 spare threads for
-    /// each worker are started, when they are first needed. They are not bound to a processor
+    /// While a body waits, a spare thread works in place of its thread. At most 4 spare threads per
+    /// worker are started, each when it is first needed. They are not bound to a processor
     /// ([`pin`](Builder::pin)).
     ///
     /// ```
@@ -157,13 +157,12 @@ impl Builder {
 
     /// The most tasks in flight in one scope, at least 1. The default is 4096.
     ///
-    /// If that many tasks are outstanding, the spawner runs tasks instead. A body that can run none
-    /// of its own tasks exceeds the limit. After the window was full, it opens again when a quarter
-    /// is free. If the window is full of short tasks, the spawner empties it first, as far as it
-    /// finds them.
+    /// If the window is full, the spawner runs tasks, or waits, until a quarter is free. A body
+    /// that can run none of its own tasks exceeds the limit. If the window is full of short tasks,
+    /// the spawner runs all of them that it finds.
     ///
-    /// The tasks may become so short that they would run at their spawn. Then the spawner may run
-    /// queued ones first, even if the window has room.
+    /// If tasks become so short that they would run at their spawn, the spawner may run queued
+    /// tasks first, even if the window has room.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
@@ -181,20 +180,20 @@ impl Builder {
     }
 
     /// The most bytes that the tasks in flight in one scope may declare
-    /// ([`Task::bytes`](crate::Task::bytes)). By default there is no limit. A task that alone
-    /// declares more runs alone. At least 1. The limit is hard or soft like
-    /// [`window`](Builder::window).
+    /// ([`Task::bytes`](crate::Task::bytes)). By default there is no limit; the limit 0
+    /// is invalid. A task that declares more than the limit runs alone. The limit is hard or soft
+    /// like [`window`](Builder::window).
     ///
     /// The bytes of a task count from its spawn until it is complete. The runtime does not see what
     /// a handle holds afterwards. So in a pipeline, declare the bytes on the task that uses the
-    /// data *last*, and let it leave nothing behind. Overwrite the handle for the next item, or
-    /// take the value out ([`std::mem::take`]).
+    /// data *last*. That task should take the value out ([`std::mem::take`]), or the handle should
+    /// be overwritten for the next item.
     ///
     /// Alternatively, let a parent ([`nest`](crate::Spawn::nest)) declare the bytes and own the
     /// data ([`Spawn::handle`](crate::Spawn::handle)). It is complete when its children are.
     ///
-    /// At most this limit and two items are alive. One item was loaded before the next task has
-    /// room. The other was used and stays until it is overwritten.
+    /// At most this limit plus two items are alive. One item is loaded before its task has room.
+    /// The other was used and stays until it is overwritten.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -218,15 +217,15 @@ impl Builder {
     }
 
     /// The most bytes that versions made by renaming ([`Handle::write`](crate::Handle::write)) may
-    /// take at any time, in the whole runtime. 0 forbids renaming. By default there is no limit: a
-    /// window of tasks has at most one version per `write`, and a handle has one current version.
+    /// take in the whole runtime. 0 forbids renaming. By default there is no limit: a window of
+    /// tasks has at most one version per `write`, and a handle has one current version.
     ///
-    /// If a `write` would exceed the limit, it goes into the storage of the value in use, after the
-    /// tasks that use it. The result is the same. See [in-place](crate::Handle::in_place) handles.
+    /// A `write` that would exceed the limit waits for the tasks that use the value, then reuses
+    /// its storage. The result is the same. See [in-place](crate::Handle::in_place) handles.
     ///
     /// A version counts from the spawn of its `write` until its last use. The current version
-    /// counts until the next one or the end of its handle. By then, the handle may belong to
-    /// another runtime. A version takes the size of the value plus 120 bytes, rounded up to a
+    /// counts until the next one is made or its handle is dropped, even if the handle is then used
+    /// in another runtime. A version takes the size of the value plus 120 bytes, rounded up to a
     /// multiple of 64. Heap memory of the value, such as the elements of a `Vec`, is not counted.
     ///
     /// ```
@@ -249,14 +248,15 @@ impl Builder {
         self
     }
 
-    /// Makes results bitwise the same in every run, for any number of workers. Commutative tasks
-    /// run, and reductions combine, in reference order. Off by default: with it, commutative tasks
-    /// wait more, and the parts of a reduction are kept until it ends.
+    /// Makes results bitwise the same in every run, for any number of workers. Off by default,
+    /// because it costs time and memory: commutative tasks run in reference order, so they wait
+    /// more. A reduction keeps its parts until its last task has finished, then combines them in
+    /// reference order.
     ///
-    /// Large parts are not kept ([`Reducer::LARGE`](crate::Reducer::LARGE)): two neighbours are
-    /// combined as soon as both exist. The number of tasks determines the shape of that tree, so
-    /// its result is the same in every run, too. The last bits of a floating-point sum may differ
-    /// from those of a serial loop.
+    /// [Large](crate::Reducer::LARGE) parts are not kept. They are combined in pairs: the first and
+    /// the second part, the third and the fourth, then the results. Each pair is combined as soon
+    /// as both operands exist. This tree depends only on the number of tasks. The last bits of a
+    /// floating-point sum may differ from a serial loop's, with large and small parts.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -281,7 +281,7 @@ impl Builder {
         self
     }
 
-    /// The end of a stack at which a thief begins to scan, for the
+    /// The end of a stack at which a thief begins its scan, for the
     /// [`StackEngine`](crate::StackEngine). The default is [`End::Oldest`]. It affects how often
     /// tasks are stolen, never the result. Needs the Cargo feature `stack`.
     ///
@@ -309,12 +309,11 @@ impl Builder {
     /// Binds each worker to one of the processors that the process may use. Off by default.
     ///
     /// The caller of a scope is bound from the end of its closure to the end of the scope. If there
-    /// are more workers than processors, workers share processors. If the system refuses, the
-    /// workers stay unbound.
+    /// are more workers than processors, they share processors. If the system refuses, the workers
+    /// stay unbound.
     ///
-    /// A runtime that is built in a body may use all processors of the process. A thread that a
-    /// body creates itself starts on the worker's processor, because the system inherits the
-    /// binding.
+    /// A runtime built in a body may use all processors of the process. A thread that a body
+    /// creates itself starts on the worker's processor, because the system inherits the binding.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
@@ -333,18 +332,17 @@ impl Builder {
     /// fails if the system cannot reserve one such stack for each worker.
     ///
     /// All bodies of tasks run on such stacks, on worker threads and on threads that call
-    /// [`scope`](crate::Runtime::scope). The closure of a scope runs on the stack of the caller's
-    /// thread. So do leaves that run at their spawn there.
+    /// [`scope`](crate::Runtime::scope). There are two exceptions: a scope's closure, and the
+    /// leaves that run at their spawn in it, run on the stack of the caller's thread.
     ///
-    /// A task's closure is moved to the stack before it is called. So the stack needs room for the
-    /// closure and the returned value, in addition to the body's needs. With optimization this is
-    /// up to three times their size; without, up to 60 times. A closure of 1 MB or more does not
-    /// fit: box its captures.
+    /// A task's closure is moved to the stack before it is called. So the stack also needs room for
+    /// the closure and the returned value: up to three times their size with optimization, up to 60
+    /// times without. A closure of 1 MB or more does not fit: box its captures.
     ///
     /// A body that overflows its stack ends the process, like an overflow of a thread's stack. The
     /// error output then names the task and the size of the stack (not under a sanitizer). A leaf
-    /// that runs at its spawn counts as part of the body that has spawned it. The half of a `join`
-    /// that another thread runs has no name.
+    /// that runs at its spawn counts as part of the body that spawned it. The half of a `join` that
+    /// another thread runs has no name.
     ///
     /// Each waiting body keeps one stack. Linux allows 65,530 mappings in a process
     /// (`vm.max_map_count`), and a stack takes two. If no stack is left,
@@ -376,8 +374,8 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// If a choice is out of its range, the system reserves no stacks or starts no thread, or a
-    /// signal cannot be caught.
+    /// If a choice is out of its range, the system cannot reserve the stacks or start a thread, or
+    /// a signal cannot be caught.
     pub fn build(self) -> Result<Runtime, BuildError> {
         self.build_with()
     }
@@ -400,7 +398,7 @@ impl Builder {
         self.build_of(Choices::default())
     }
 
-    /// Like [`build_with`](Builder::build_with), with the choices that the types leave open.
+    /// Like [`build_with`](Builder::build_with), with the choices left open by the types.
     pub(crate) fn build_of<E: Engine>(self, choices: Choices<E>) -> Result<Runtime<E>, BuildError> {
         let config = self.checked()?;
         let shared = Shared::<E>::new(config, choices);

@@ -26,19 +26,17 @@ impl Builder {
 }
 
 impl<E: crate::runtime::engine::Engine> Runtime<E> {
-    /// Returns everything that is unfinished: tasks, closures of scopes, and sessions. For each it
-    /// gives the state, what it waits for, and since when. See
-    /// [`record::dump`](crate::record::dump).
+    /// Returns all unfinished tasks, closures of scopes, and sessions. For each it gives the state,
+    /// what it waits for, and since when. See [`record::dump`](crate::record::dump).
     ///
-    /// Any thread may call it at any time, a task too. It stops no thread. It waits only for a
-    /// worker that is handing over its event buffer. Earlier events are in the dump; events that
-    /// happen meanwhile may be partly in it. So the dump may say that a task waits for another one
-    /// that has just ended. It takes O(u log u) for u unfinished accesses. If a
-    /// [`Sink`](crate::record::Sink) calls it, the dump lacks the events that are on their way to
-    /// the sinks.
+    /// Any thread may call it at any time, also in a task. It stops no thread, and waits only for a
+    /// worker that is handing over its event buffer. The dump has all earlier events, and perhaps
+    /// some that happen during the call. So it may say that a task waits for another one that has
+    /// just completed. Takes O(u log u) for u unfinished accesses. If a
+    /// [`Sink`](crate::record::Sink) calls it, the dump lacks the events in transit to the sinks.
     ///
     /// Only a runtime built with [`dumps`](Builder::dumps) tracks unfinished tasks. Otherwise the
-    /// dump says so, and has only the number of tasks that each worker has run.
+    /// dump says so, and has only the number of tasks run by each worker.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};

@@ -25,7 +25,7 @@ pub type DefaultScheme = chosen::Scheme;
 #[cfg(feature = "catalogue")]
 pub(crate) const DEFAULT_SCHEME: &str =
     if cfg!(millpond_scheme = "stack") { "stack" } else { <DefaultScheme as Scheme>::NAME };
-/// The engine of the default parts. Scopes, sessions and external tasks use it, unless the program
+/// The engine of the default parts. Scopes, sessions and external tasks use it unless the program
 /// names another.
 pub type DefaultEngine = chosen::Engine;
 
@@ -121,7 +121,7 @@ pub trait SpawnStore<E: Engine> {
         F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> R + Send + 's;
 }
 
-/// Of any engine: a stack leaves tasks that no frame holds to the pool, too.
+/// For any engine: under the stack, tasks outside of frames also go to the pool.
 impl<E: Engine> SpawnStore<E> for InPool {
     #[inline(always)]
     fn spawn_leaf<'s, 'env, B, A, F, O, R>(
@@ -168,7 +168,7 @@ impl<E: Engine> SpawnStore<E> for InPool {
     }
 }
 
-/// Like `worker::engine::linked`, for what only the runtime's owner calls.
+/// Like `worker::engine::linked`, for functions called only by the runtime's owner.
 pub trait LinkedRuntime: Sized {
     /// # Safety
     ///

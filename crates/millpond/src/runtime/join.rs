@@ -26,16 +26,16 @@ mod pending;
 
 /// The value of a task once it is complete, for [`Spawn::wait`](crate::Spawn::wait) or for `await`.
 ///
-/// Dropping a join does not affect the task. The task's value is dropped then, or at the task's
-/// end. If that drop panics, the scope fails.
+/// Dropping a join does not affect the task. The task's value is dropped with the join, or when the
+/// task is complete. If that drop panics, the scope fails.
 ///
 /// A join belongs to the scope that spawned the task. A body waits only for its own descendants, so
-/// waiting never deadlocks. Therefore the join stays on its scope's thread. To move a join to
+/// that waiting never deadlocks. Therefore the join stays on its scope's thread. To move a join to
 /// another thread, use a [`Session`](crate::Session).
 ///
 /// The join of a task that returns nothing is free. A task that returns a value keeps its block
-/// until the join is dropped. A poll, or a wait apart from the blocking, takes constant time. A
-/// join wakes the last caller that polled it, once.
+/// until the join is dropped. A poll takes constant time, and so does a wait, apart from the
+/// blocking. A join wakes only the last caller that polled it, once.
 ///
 /// ```
 /// use millpond::{Runtime, Spawn};
@@ -53,8 +53,8 @@ mod pending;
 /// # Errors
 ///
 /// A join gives the value, or the task's failure: see [`Kind`](crate::Kind). A task also fails if
-/// its body succeeds, but then a value that the task was the last to use panics in its drop. What
-/// the task wrote is kept, and its value is dropped.
+/// its body succeeds, but dropping a value that it was the last to use panics. Then its writes
+/// remain, and its returned value is dropped.
 pub struct Join<'s, B, O> {
     /// Dropped with the join, if that drop has an effect.
     source: ManuallyDrop<Source<O>>,
@@ -144,7 +144,7 @@ impl<O> Source<O> {
 struct OnWorker {
     worker: *const (),
     free: unsafe fn(*const (), TaskRef),
-    /// Ends a closure that was stolen and is done (`stack::thief::theft`).
+    /// Ends a stolen closure that is complete (`stack::thief::theft`).
     pass: unsafe fn(*const (), TaskRef),
 }
 
@@ -184,7 +184,7 @@ impl<'s, B, O> Join<'s, B, O> {
         Join { source: ManuallyDrop::new(source), drops, counted, _of: PhantomData }
     }
 
-    /// The join of the last task that was spawned in `scope_state`, which ran at its spawn.
+    /// The join of the last task spawned in `scope_state`, which ran at its spawn.
     #[inline(always)]
     pub(crate) fn ready(
         result: Result<O, Error>,
@@ -277,7 +277,7 @@ impl<'s, B, O> Join<'s, B, O> {
         if !self.is_done() {
             return None;
         }
-        // The check for a failure below also uncounts the join.
+        // The check for a failure below also subtracts the join from the count.
         self.drops = Drops::Nothing;
         match mem::replace(&mut *self.source, Source::Taken) {
             Source::Ready(result, ..) => Some(result),
@@ -305,8 +305,8 @@ impl<'s, B, O> Join<'s, B, O> {
 }
 
 impl<B, O> Drop for Join<'_, B, O> {
-    /// Most joins are dropped where they are made. Their tasks ran at their spawn, or are in a
-    /// stack, and return nothing. Then only a read of one word is left of all this.
+    /// Most joins are dropped where they are made, and their tasks return nothing and ran at their
+    /// spawn, or are in a stack. Then the drop reads one word.
     #[inline]
     fn drop(&mut self) {
         match self.drops {

@@ -46,7 +46,7 @@ use crate::worker::threads;
 use crate::worker::wait::Waiter;
 use crate::worker::{Worker, WorkerCounts};
 
-/// A set of workers and the parts that they use: pool, memory manager, dependence scheme.
+/// A set of workers with their parts: pool, memory manager, dependence scheme.
 ///
 /// The parts are type parameters with defaults, so everything is dispatched statically; see
 /// [`Builder::build_with`]. A runtime is a value: a program may have several.
@@ -70,8 +70,8 @@ use crate::worker::{Worker, WorkerCounts};
 ///
 /// # Forks
 ///
-/// The child of `fork(2)` has one thread, so it has none of the workers of a runtime that was built
-/// before. In the child:
+/// The child of `fork(2)` has one thread. It has none of the workers of a runtime built before. In
+/// the child:
 ///
 /// - [`scope`](Runtime::scope) works, on the calling thread alone.
 /// - A task that is spawned on a [`Session`] does not run, and its join returns [`Kind::Forked`].
@@ -84,9 +84,9 @@ use crate::worker::{Worker, WorkerCounts};
 /// - Dropping the runtime does nothing. Its memory stays until the process ends.
 /// - [`dump`](Runtime::dump) reports that nothing is kept. Nothing is recorded.
 ///
-/// A runtime that is built in the child works like any other. A child that was forked in the body
-/// of a task must call `exec` or `_exit` there: the worker's loop cannot continue in it. A fork by
-/// a bare `clone` system call is not detected.
+/// A runtime built in the child works like any other. A child forked in the body of a task must
+/// call `exec` or `_exit` there: the worker's loop cannot continue in it. A fork by a bare `clone`
+/// system call is not detected.
 ///
 /// ```
 /// use millpond::{Kind, Runtime, Spawn};
@@ -155,7 +155,7 @@ impl<E: Engine> Inner<E> {
 
     /// Ends the runtime when it is dropped. Cancels the session tasks that have not begun, then
     /// waits for the rest and for the threads. One of the runtime's own threads cannot wait: it may
-    /// run a body that must end first.
+    /// run a body that must finish first.
     pub(crate) fn end(&self) {
         self.sessions.cancel();
         // This includes spare threads.
@@ -175,7 +175,7 @@ impl<E: Engine> Inner<E> {
             for thread in threads.into_iter().filter(|thread| thread.thread().id() != here) {
                 thread.join().expect("a worker thread catches what bodies throw");
             }
-            // Each thread that was joined may have started others before.
+            // A joined thread may have started others before.
             threads = self.shared.spare_threads();
             if threads.is_empty() {
                 break;
@@ -224,7 +224,7 @@ impl<E: Engine> Runtime<E> {
     /// - The thread that works in their place when there are sessions.
     /// - The spare threads, which work in place of threads that wait.
     ///
-    /// Takes O(workers) and stops no thread: tasks that run meanwhile may be counted or not.
+    /// Takes O(workers) and stops no thread: tasks running meanwhile may be counted or not.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
@@ -253,18 +253,18 @@ impl<E: Engine> Runtime<E> {
     /// Opens a scope and runs `f` in it. `f` spawns tasks, which may borrow data that outlives the
     /// call. `scope` returns when all tasks are complete. The caller works meanwhile.
     ///
-    /// While it waits, a caller runs only tasks of its own scope. If more threads wait than there
-    /// are spare threads, it may run others' tasks, too.
+    /// While it waits, a caller runs only tasks of its own scope. If no spare thread is free, it
+    /// may run others' tasks, too.
     ///
     /// The closure must not wait for a task that it has spawned by a barrier or a channel. If there
     /// is one worker, the closure occupies the worker that would run the task. With more workers,
-    /// the last task spawned may be in a place where only this worker looks. Use
+    /// the last task spawned may be in a place that only this worker scans. Use
     /// [`Spawn::wait`](crate::Spawn::wait) and its variants instead.
     ///
-    /// Any number of threads may call at the same time. Tasks of any runtime may call, too. Up to
-    /// five callers share the worker threads. Further callers run their tasks alone until one of
-    /// the five returns, so no caller waits for another. A task that opens a scope on its own
-    /// runtime is not a new caller.
+    /// Any number of threads may call at the same time, and so may tasks of any runtime. Up to five
+    /// callers share the worker threads. Further callers run their tasks alone until one of the
+    /// five returns, so no caller waits for another. A task that opens a scope on its own runtime
+    /// is not a new caller.
     ///
     /// # Errors
     ///
@@ -368,8 +368,8 @@ where
     let scope = unsafe { Scope::<'_, 'env, Root, E>::new(worker, &scope_state) };
     let result = catch(|| f(&scope));
     if worker.shared().is_forked() {
-        // Tasks that other threads have taken never end here, and nothing of this scope runs here
-        // any more.
+        // Tasks taken by other threads never finish here, and nothing of this scope runs here any
+        // more.
         return result.map_or_else(|caught| caught.resume(), |_| Err(Error::of_scope("scope", place, Kind::Forked)));
     }
     if record != 0 {

@@ -1,10 +1,10 @@
 //! The thread that prints dumps on a signal.
 //!
-//! `signal-hook` installs the handler together with the handlers of others. The handler writes a
-//! byte into a pipe of the runtime. The thread at the other end has a weak reference, which it
-//! upgrades under a lock. While it makes a dump, it keeps the workers' shared state. After the
-//! runtime has begun to end, the thread finds no reference, and the closed pipe ends it. It is
-//! never joined: it may be blocked on an error output that no process reads.
+//! `signal-hook` installs the handler in addition to earlier ones. The handler writes a byte into a
+//! pipe of the runtime. The thread at the other end has a weak reference, which it upgrades under a
+//! lock. While it makes a dump, it keeps the workers' shared state. Once the runtime has begun to
+//! end, the thread cannot upgrade the reference, and the closed pipe ends it. It is never joined:
+//! it may be blocked on an error output that no process reads.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -58,7 +58,7 @@ type Dumps = Box<dyn Fn() -> Option<Box<dyn FnOnce() -> Dump>> + Send>;
 /// The runtime whose dumps are printed; `None` after it ends.
 type Printed = Arc<Mutex<Option<Dumps>>>;
 
-/// Prints dumps on a signal until it is dropped, which is before the runtime is.
+/// Prints dumps on a signal until it is dropped, before the runtime.
 pub(crate) struct OnSignal {
     handler: SigId,
     printed: Printed,

@@ -2,7 +2,7 @@
 //!
 //! The body of [`Spawn::spawn`](crate::Spawn::spawn) returns its task's value. The body of
 //! [`Spawn::try_spawn`](crate::Spawn::try_spawn) returns a `Result`. Both are an [`Outcome`] of
-//! that value. Each path of a task is compiled for one of them, so the first costs nothing.
+//! that value. Each is compiled separately, so the first costs nothing.
 
 use std::error::Error as StdError;
 
@@ -45,8 +45,7 @@ impl<O> Outcome<O> for Tried<O> {
     }
 }
 
-/// The reason why a body left no value. One word, so that the result of a successful body stays in
-/// registers.
+/// Why a body left no value. One word, so that the result of a successful body stays in registers.
 #[derive(Debug)]
 pub(crate) struct NoValue(Box<Why>);
 

@@ -1,9 +1,9 @@
-//! Quiescence: the owner of a scope waits until none of its tasks is ready or running. Tasks that
-//! its admission holds may be left.
+//! Quiescence: the owner of a scope waits until none of its tasks is ready or running. Tasks held
+//! by its admission may be left.
 //!
 //! For the notification, see `worker::count`, step 7. Meanwhile the owner's worker runs tasks. If
-//! the owner waits for a future, it polls the future again once the scope is quiet. The last task
-//! may have made the future ready after the first poll.
+//! the owner waits for a future, it polls the future again once the scope is quiet, because the
+//! last task may have made the future ready after the first poll.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -81,8 +81,8 @@ impl Drop for Lent<'_> {
 }
 
 impl<E: WorkerEngine> Worker<E> {
-    /// Waits until the scope is quiet and its admission holds nothing. Other threads meet the last
-    /// preconditions.
+    /// Waits until the scope is quiet and its admission holds nothing. Other threads satisfy the
+    /// last preconditions.
     pub(super) fn wait_for_admission(&self, scope_state: &ScopeState) {
         let Some(admission) = scope_state.admission() else { return };
         let _lent = Lent::new(scope_state);
@@ -103,8 +103,7 @@ impl<E: WorkerEngine> Worker<E> {
         }
     }
 
-    /// Polls a future, for the body of a scope, until it is ready, or the scope is quiet and it is
-    /// not ready.
+    /// Polls a future, for the body of a scope, until the future is ready or the scope is quiet.
     pub(super) fn quiesce_or<F: Future>(&self, scope_state: &ScopeState, future: F) -> Option<F::Output> {
         assert!(!self.shared().is_forked(), "the scope {}", Kind::Forked);
         let (mut future, mut lent) = (pin!(future), Lent::new(scope_state));
@@ -122,15 +121,15 @@ impl<E: WorkerEngine> Worker<E> {
             if !lent.poll_quiet(context) {
                 return Poll::Pending;
             }
-            // The last task may have ended between the two steps and have made the future ready: a
-            // second poll finds out.
+            // The last task may have finished between the two steps and made the future ready: poll
+            // again.
             Poll::Ready(match future.as_mut().poll(context) {
                 Poll::Ready(output) => Some(output),
                 Poll::Pending => None,
             })
         });
-        // No task runs on top of the body. The body continues when it can, whatever a leaf waits
-        // for (`runtime::external::future`).
+        // No task runs on top of the body, so a waiting leaf cannot delay the body
+        // (`runtime::external::future`).
         self.block_on(poll, |waiter| self.wait_apart(waiter, Awaited::Others))
     }
 }

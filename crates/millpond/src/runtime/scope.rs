@@ -35,9 +35,9 @@ use crate::worker::{Worker, grain};
 ///
 /// It stays on its body's thread: a task that captured it could spawn out of order.
 ///
-/// `B` tells the two kinds of scopes apart: [`Root`](crate::Root) for a root scope's closure,
-/// `In<'_>` in a body. Write a function that takes either kind over [`Spawn`]. If the function
-/// needs [`ExternalTasks`], or serves one kind only, name the scope:
+/// `B` is the kind of scope: [`Root`](crate::Root) for a root scope's closure, `In<'_>` in a body.
+/// Write a function for both kinds over [`Spawn`]. If it needs [`ExternalTasks`], or serves one
+/// kind only, name the scope:
 ///
 /// ```
 /// use millpond::{Runtime, Scope, Session, Spawn};
@@ -118,7 +118,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     }
 
     /// Whether a ready task can run now: no input is missing, it is not cancelled, and its
-    /// exclusions are free (they are taken here).
+    /// exclusions are free. Takes the exclusions.
     #[inline]
     fn may_start(&self, task: TaskRef) -> bool {
         if self.scope_state().is_cancelled() {
@@ -136,7 +136,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     }
 
     /// Runs a leaf at its spawn. Its accesses are not issued: they would be granted at once, and
-    /// nothing is issued until the leaf has ended. `record` is its number in the recording.
+    /// nothing is issued until the leaf has finished. `record` is its number in the recording.
     #[inline]
     fn run_here<A, F, O, R>(&self, task: TaskRef, record: Id, shape: &A::Shape, body: F) -> Result<O, Error>
     where
@@ -232,22 +232,24 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
 }
 
 impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
-    /// Spawns external tasks into this scope: tasks with preconditions, which any thread may meet.
+    /// Spawns external tasks into this scope: tasks with preconditions, which any thread may
+    /// satisfy.
     ///
     /// A pending task counts as a task of the scope from the start. So the scope waits until each
-    /// precondition is satisfied or dropped. If that never happens, the scope never ends. The types
-    /// do not rule this out:
+    /// precondition is satisfied or dropped. If one never is, the scope never ends. The types do
+    /// not rule this out:
     ///
     /// * A pending task whose closure owns one of its own preconditions. Likewise a cycle of
-    ///   pending tasks in which each owns a precondition of the next. A closure is dropped when its
-    ///   task ends, and none of these can begin. Give a precondition to the code that meets it,
-    ///   never to the task that waits for it. If a closure must pass it on, put it into a slot
-    ///   (`Mutex<Option<_>>`) that code outside the cycle empties before the scope ends.
+    ///   pending tasks in which each closure owns a precondition of the next task. A closure is
+    ///   dropped when its task ends, and none of these tasks can begin. Give a precondition to the
+    ///   code that satisfies it, never to the task that waits for it. If a closure must pass it on,
+    ///   put it into a slot (`Mutex<Option<_>>`) that code outside the cycle empties before the
+    ///   scope ends.
     /// * A precondition in `mem::forget`, a static, or a cycle of reference counts: it is never
     ///   dropped.
     ///
-    /// Cancelling the scope does not help: a pending task ends as
-    /// [`Cancelled`](crate::Kind::Cancelled) when its preconditions are met or dropped, not before.
+    /// Cancelling the scope does not help: a pending task fails as
+    /// [`Cancelled`](crate::Kind::Cancelled) only when its preconditions are satisfied or dropped.
     pub fn external(&self) -> ExternalTasks<'s, E> {
         // SAFETY: the scope state outlives `'s`, during which `ExternalTasks` can be used.
         unsafe { ExternalTasks::new(self.worker().shared(), self.scope_state()) }
@@ -259,7 +261,7 @@ impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
         self.external()
     }
 
-    /// A handle of the scope, for data that was made before the scope.
+    /// A handle of the scope, for data made before the scope.
     pub fn scope_handle(&self) -> ScopeHandle<'env> {
         let shared = self.worker().shared();
         let inner = self.scope_state().open_scope_handle(|| {
@@ -278,19 +280,19 @@ impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
         self.scope_handle()
     }
 
-    /// The number of tasks that its external tasks and its scope handle hold now. It is exact if
-    /// the scope is [quiescent](Scope::quiesce) and no other thread meets preconditions. Takes
+    /// The number of tasks now held by its external tasks and its scope handle. It is exact if the
+    /// scope is [quiescent](Scope::quiesce) and no other thread satisfies preconditions. Takes
     /// O(workers).
     pub fn held(&self) -> u64 {
         self.scope_state().admission().map_or(0, Admission::held)
     }
 
     /// Waits for quiescence: until no task of the scope is ready or running. Pending external tasks
-    /// may be left. If no other thread meets their preconditions, nothing more happens.
+    /// may be left. They stay pending unless another thread satisfies their preconditions.
     ///
-    /// A body that waits in [`block_on`](Spawn::block_on) counts as running, so this call waits for
-    /// its end. If that body waits for something after this call, both wait endlessly. A waiting
-    /// future ([`ExternalTasks::run_future`]) counts as held. So does a leaf that waits by
+    /// A body waiting in [`block_on`](Spawn::block_on) counts as running, so this call waits for
+    /// it. If that body waits for something after this call, both wait forever. A waiting future
+    /// ([`ExternalTasks::run_future`]) counts as held. So does a leaf that waits by
     /// [`ExternalTasks::wait_in_place`].
     ///
     /// # Panics
@@ -318,8 +320,8 @@ impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
     }
 
     /// Like [`Spawn::block_on`], but returns `None` if the scope is [quiescent](Scope::quiesce) and
-    /// the future is not ready. Anything outside the scope that wakes the future does not count as
-    /// part of the scope.
+    /// the future is not ready. Code outside the scope that wakes the future does not count as part
+    /// of the scope.
     ///
     /// # Panics
     ///
@@ -338,13 +340,13 @@ impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
 }
 
 impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
-    /// A new datum in the body's frame, if it may be there.
+    /// A new datum in the body's frame, if allowed there.
     #[inline(always)]
     fn own_in_stack<T, R>(&self) -> Option<Handle<T, B, R>> {
         E::Tasks::own_datum::<T>(self.scope_state()).map(Handle::held)
     }
 
-    /// Claims a new datum for this scope, if no other scope could use it.
+    /// Claims a new datum for this scope, if no other scope can use it.
     #[inline]
     fn own<T, R>(&self, handle: Handle<T, B, R>) -> Handle<T, B, R> {
         let scope_state = self.scope_state();
@@ -360,7 +362,7 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
     type Inner<'t> = Scope<'s, 'env, In<'t>, E>;
     type Join<O: Send + 's> = Join<'s, B, O>;
 
-    // Always inlined: the inlined code at the spawn of a leaf is a third of the work of a call.
+    // Always inlined: at the spawn of a leaf, the inlined code is a third of the work of a call.
     #[inline(always)]
     fn spawn_with<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
     where

@@ -66,14 +66,14 @@ pub trait Spawn<'s>: Sized {
     /// Spawns a leaf: `body` gets plain references to the declared data, and can neither spawn nor
     /// wait.
     ///
-    /// It runs as soon as everything earlier in reference order that conflicts with it has run. If
-    /// it is ready and short, it may run before `spawn` returns.
+    /// It runs as soon as every conflicting task earlier in reference order has released its data.
+    /// If it is ready and short, it may run before `spawn` returns.
     ///
     /// The join may be dropped: the scope waits for all its tasks anyway. Misuse fails the task,
     /// not the spawn. Examples are a handle named twice where that [is not
     /// allowed](crate::Accesses), or a handle in use elsewhere.
     ///
-    /// Takes O(accesses), however many tasks are outstanding. Allocates only the task's block,
+    /// Takes O(accesses) time, however many tasks are outstanding. Allocates only the task's block,
     /// which is recycled. A [`write`](Handle::write) of a datum in use and a
     /// [`reduce`](Handle::reduce) cost more. If the window is full, the call makes room first: see
     /// [`Builder::window`](crate::Builder::window).
@@ -81,13 +81,13 @@ pub trait Spawn<'s>: Sized {
     /// A body that returns a `Result` succeeds even with `Err`: the join gives the `Result` as a
     /// value. To let an `Err` fail the task, use [`try_spawn`](Spawn::try_spawn).
     ///
-    /// A leaf that blocks, for instance on a channel, keeps its worker. If it waits for a task that
-    /// is spawned later, another worker must run that one. With one worker, both wait endlessly.
-    /// Declare an access to the other task's product instead.
+    /// A leaf that blocks, for instance on a channel, keeps its worker. If it waits for a later
+    /// task, another worker must run that task, so with one worker both wait forever. Declare an
+    /// access to the other task's product instead.
     ///
     /// The closure is moved into the task's block. When it runs, it is moved onto a stack of
-    /// [`stack_size`](crate::Builder::stack_size) bytes. So box large captures. Without
-    /// optimization a move copies them repeatedly: a capture of 40 KB then needs up to 2.4 MB of
+    /// [`stack_size`](crate::Builder::stack_size) bytes. So box large captures: without
+    /// optimization, a move copies them repeatedly, and a capture of 40 KB needs up to 2.4 MB of
     /// the stack.
     ///
     /// ```
@@ -112,13 +112,13 @@ pub trait Spawn<'s>: Sized {
     }
 
     /// Spawns a leaf whose body may fail. Like [`spawn`](Spawn::spawn), but the body returns a
-    /// `Result`, and the join gives the value of its `Ok`.
+    /// `Result`, and the join gives its `Ok` value.
     ///
     /// An `Err` fails the task, like a panic: the data that it has declared to change are poisoned,
     /// and the scope returns the failure. Its kind is [`Kind::Failed`](crate::Kind::Failed), and
     /// the body's error is its [`source`](std::error::Error::source).
     ///
-    /// It costs the same as `spawn`, plus a check of the result. An `Err` is passed as a value: it
+    /// Costs the same as `spawn`, plus a check of the result. An `Err` is passed as a value: it
     /// unwinds nothing and calls no panic hook.
     ///
     /// ```
@@ -158,9 +158,8 @@ pub trait Spawn<'s>: Sized {
     /// and spawns children on them. It reaches a value only by [`wait_on`](Spawn::wait_on). The
     /// parent is complete when its descendants are.
     ///
-    /// Costs the same as [`spawn`](Spawn::spawn). It never runs at its spawn. A body that waits
-    /// keeps one of the stacks that are reserved for bodies
-    /// ([`Builder::stack_size`](crate::Builder::stack_size)).
+    /// Costs the same as [`spawn`](Spawn::spawn). It never runs at its spawn. A waiting body keeps
+    /// one of the stacks reserved for bodies ([`Builder::stack_size`](crate::Builder::stack_size)).
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -191,9 +190,9 @@ pub trait Spawn<'s>: Sized {
     /// Spawns a parent whose body may fail. Like [`nest`](Spawn::nest), but the body returns a
     /// `Result`, as in [`try_spawn`](Spawn::try_spawn).
     ///
-    /// An `Err` cancels nothing: the children that were spawned before it run. Then the data that
-    /// the parent has declared to change are poisoned. The task fails with the first failure of a
-    /// child, if that is not a consequence of another one. Otherwise it fails with this error.
+    /// An `Err` cancels nothing: the children spawned before it run. Then the data that the parent
+    /// has declared to change are poisoned. The task fails with the first failure of a child that
+    /// is no consequence of another failure. If there is none, it fails with this error.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -248,13 +247,12 @@ pub trait Spawn<'s>: Sized {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// The loop is one task. So a later task on the data waits for all its items, and the spawn
-    /// costs the same as [`spawn`](Spawn::spawn), however many items there are. If the body panics
-    /// for an item, the task fails, and most items that had not begun do not run. A cancelled scope
-    /// does not stop a loop that has begun.
+    /// The loop is one task. So a later task on the data waits for all its items, and the cost is
+    /// that of one [`spawn`](Spawn::spawn), however many items there are. If the body panics for an
+    /// item, the task fails, and most items that had not begun do not run. A cancelled scope does
+    /// not stop a loop that has begun.
     ///
-    /// A body that needs more, such as two loops one after the other, calls
-    /// [`for_each`](crate::for_each) in a leaf.
+    /// For more than one loop, call [`for_each`](crate::for_each) in a leaf.
     #[track_caller]
     #[inline(always)]
     fn for_each<L, F>(&self, items: L, body: F) -> Self::Join<()>
@@ -268,7 +266,7 @@ pub trait Spawn<'s>: Sized {
 
     /// Names the task that is spawned next: `s.task("trsm").index([3, 5]).spawn(…)`. A task without
     /// a name is identified by the place of its spawn. The name is a `&'static str`, or a `String`
-    /// that is built at run time: [`TaskName`] says what that costs.
+    /// built at run time; for its cost, see [`TaskName`].
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -311,14 +309,14 @@ pub trait Spawn<'s>: Sized {
         Handle::without_value()
     }
 
-    /// Writes a value at once: starts a new version and does not wait. Costs the same as
-    /// [`write`](Handle::write), but no task.
+    /// Writes a value at once: starts a new version and does not wait. Costs the same as a
+    /// [`write`](Handle::write) without its task.
     ///
-    /// If such a `write` would wait, this call waits like [`wait_on`](Spawn::wait_on). There are
-    /// two such cases: the handle is [in place](Handle::in_place), or a new version has [no
-    /// room](crate::Builder::rename_bytes). If the handle belongs to another scope, the value is
-    /// dropped, and this scope fails as [`Kind::Busy`](crate::Kind::Busy). The same holds while its
-    /// value is [lent](Handle::get): [`Kind::Lent`](crate::Kind::Lent).
+    /// If such a `write` would wait, this call waits like [`wait_on`](Spawn::wait_on). This happens
+    /// if the handle is [in place](Handle::in_place), or if there is [no
+    /// room](crate::Builder::rename_bytes) for a new version. If the handle belongs to another
+    /// scope, the value is dropped, and this scope fails as [`Kind::Busy`](crate::Kind::Busy). The
+    /// same holds while its value is [lent](Handle::get): [`Kind::Lent`](crate::Kind::Lent).
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -335,8 +333,7 @@ pub trait Spawn<'s>: Sized {
     ///
     /// # Panics
     ///
-    /// If the drop of an unused old value panics. The panic is passed on, and the new value is
-    /// kept.
+    /// If dropping an unused old value panics. The panic is passed on, and the new value is kept.
     #[track_caller]
     fn set<T: Send + 's, R: CanWrite>(&self, handle: &Handle<T, Self::Brand, R>, value: T);
 
@@ -370,7 +367,7 @@ pub trait Spawn<'s>: Sized {
     fn try_set<T: Send + 's, R: CanWrite>(&self, handle: &Handle<T, Self::Brand, R>, value: T) -> Result<(), T>;
 
     /// Waits for the conflicting tasks spawned so far, and lends the value. While the value is
-    /// lent, nothing can be spawned on the handle. Takes constant time apart from the waiting.
+    /// lent, nothing can be spawned on the handle. Takes constant time, apart from the wait.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -448,11 +445,11 @@ pub trait Spawn<'s>: Sized {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// First it takes all joins out of the iterator. If the iterator spawns the tasks, as above, it
-    /// has spawned all of them before the first wait. Then it waits for each of them as
-    /// [`wait`](Spawn::wait) does, even after a failure. So no task is left behind, and the error
-    /// does not depend on the schedule. Async code uses
-    /// [`SessionJoin::all`](crate::SessionJoin::all) for joins of a session.
+    /// First it takes all joins out of the iterator. So an iterator that spawns the tasks, as
+    /// above, has spawned all of them before the first wait. Then it waits for each one like
+    /// [`wait`](Spawn::wait), even after a failure. So no task is left behind, and the error does
+    /// not depend on the schedule. Async code uses [`SessionJoin::all`](crate::SessionJoin::all)
+    /// for joins of a session.
     ///
     /// # Errors
     ///
@@ -462,7 +459,7 @@ pub trait Spawn<'s>: Sized {
     ///
     /// # Panics
     ///
-    /// The same as for `wait`. Also if the drop of a value panics that is not returned.
+    /// The same as for `wait`. Also if dropping a value that is not returned panics.
     fn wait_all<O, I>(&self, joins: I) -> Result<Vec<O>, Error>
     where
         O: Send + 's,
@@ -491,12 +488,11 @@ pub trait Spawn<'s>: Sized {
     ///
     /// # Panics
     ///
-    /// If the future panics. Also if it is pending, and the system has no other stack on which the
-    /// body's worker could continue ([`Kind::NoStack`](crate::Kind::NoStack)).
+    /// If the future panics. Also if it is pending, and the system has no other stack for the
+    /// body's worker ([`Kind::NoStack`](crate::Kind::NoStack)).
     fn block_on<F: Future>(&self, future: F) -> F::Output;
 
-    /// The token that cancels this scope and those of its descendants, but not the scopes around
-    /// it.
+    /// The token that cancels this scope and its descendants' scopes, but not the enclosing scopes.
     ///
     /// ```
     /// # use millpond::{Handle, Kind, Runtime, Spawn};
@@ -519,8 +515,8 @@ pub trait Spawn<'s>: Sized {
     ///
     /// A task of a nested scope counts when it fails, not only when its parent is complete. The
     /// scope does not return [`Kind::Cancelled`](crate::Kind::Cancelled), but the first failure in
-    /// reference order that has happened. Which failures have happened depends on the schedule.
-    /// Running bodies continue, as after [`CancelToken::cancel`].
+    /// reference order among those that have happened. Which ones have happened depends on the
+    /// schedule. Running bodies continue, as after [`CancelToken::cancel`].
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};

@@ -1,5 +1,4 @@
-//! The operations that a scope does at once instead of spawning: wait for a datum, set one, wait
-//! for its end.
+//! The operations that a scope does at once, without a task: wait for a datum, set one.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -74,7 +73,7 @@ impl<T, R: CanWrite> DerefMut for Ref<'_, T, R> {
     }
 }
 
-/// Lends the value of a datum whose writers have ended.
+/// Lends the value of a datum whose writers have released it.
 fn lend<'h, T, R>(datum: &Datum, place: &'static Location<'static>) -> Result<Ref<'h, T, R>, Error> {
     match datum.version().state() {
         State::Produced => Ok(Ref { value: datum.version().value().cast(), _lends: PhantomData }),
@@ -89,7 +88,7 @@ fn refused(datum: &Datum, place: &'static Location<'static>) -> Error {
     Error::new(Label::place(place), datum.refusal(0))
 }
 
-/// A body that waits for a datum, and the tracker that orders the accesses to it.
+/// A body waiting for a datum, and the tracker that orders the accesses to it.
 struct Who<T> {
     tracker: T,
     /// Its number in a recording; 0 if it is not recorded.
@@ -99,7 +98,7 @@ struct Who<T> {
 }
 
 /// Issues an access of the body itself, waits until it is granted, and releases it. Only this body
-/// can spawn a conflicting task, and it does not while it uses the value.
+/// can spawn a conflicting task, and it spawns none while it uses the value.
 ///
 /// # Safety
 ///
@@ -326,7 +325,7 @@ impl<E: WorkerEngine> Worker<E> {
         Replaced { _value: old, retired }
     }
 
-    /// Claims a datum for an operation that is done at once, and ends its open reduction.
+    /// Claims a datum for an operation without a task, and closes its open reduction.
     fn admit_now(&self, scope_state: &ScopeState, datum: &Datum) -> bool {
         let claim = scope_state.claim();
         if !datum.is_claimed_by(claim) && !E::Tasks::claim(self.tracker(), scope_state, datum) {
@@ -340,8 +339,8 @@ impl<E: WorkerEngine> Worker<E> {
     }
 }
 
-/// The operations that a session does at once, on any thread. While they wait, they run no body on
-/// that thread's stack.
+/// The same operations of a session, on any thread. While they wait, they run no body on that
+/// thread's stack.
 impl<E: crate::runtime::engine::Engine> Core<E> {
     /// Like `Worker::wait_on`. The handle is borrowed meanwhile, so no other thread issues on it.
     pub(super) fn wait_on<'h, T, B, R: CanRead>(

@@ -19,14 +19,14 @@ impl Builder {
     /// Reports long-running bodies on the error output.
     ///
     /// The watchdog prints a line for each body that keeps a worker for this time, and again
-    /// whenever the time has doubled. For example: "worker 1 has been in `solve(3)` for 5.1 s while
-    /// it holds 3 suspended bodies". It also detects a standstill: no body runs for this time, some
+    /// whenever that time doubles. For example: "worker 1 has been in `solve(3)` for 5.1 s while it
+    /// holds 3 suspended bodies". It also detects a standstill: no body runs for this time, some
     /// are unfinished, and none of them waits for a future or a precondition. Then it prints a
     /// [dump](crate::Runtime::dump) once.
     ///
     /// Off by default. It turns [`dumps`](Builder::dumps) on, with their cost. A thread checks four
-    /// times in this time while a scope or a session is open; otherwise it sleeps. The shortest
-    /// time is one millisecond.
+    /// times per period while a scope or a session is open; otherwise it sleeps. The shortest
+    /// period is one millisecond.
     ///
     /// ```
     /// use std::time::Duration;
@@ -42,8 +42,8 @@ impl Builder {
     }
 }
 
-/// The thread watches the runtime until this is dropped, which is before the runtime is. The thread
-/// is not joined: while it prints, it may wait for the reader of the error output.
+/// The thread watches the runtime until this is dropped, before the runtime. The thread is not
+/// joined: while it prints, it may wait for the reader of the error output.
 #[derive(Debug)]
 pub(crate) struct Watchdog(Arc<Watch>);
 

@@ -14,14 +14,14 @@ use crate::worker::{Awaited, Worker};
 /// The most tasks that an owner runs between two checks for room.
 const MAX_HELP_TASKS: u32 = 64;
 
-/// Spins for which it watches other workers run short tasks: some microseconds.
+/// Spins for which it watches other workers run short tasks: a few microseconds.
 const SPINS_PER_CHECK: u32 = 256;
 
 /// The least number of spawns between two counts, if there is room.
 const MIN_SPAWNS_BETWEEN_COUNTS: u64 = 64;
 
-/// How many times in a row a body lets others run without progress. Twice: a carrier that has just
-/// run a task reads its mail first, and returns to this body at once.
+/// How many times in a row a body lets others run without progress. One is not enough: a carrier
+/// that has just run a task reads its mail first, and returns to this body at once.
 pub(super) const LOOKS: u32 = 2;
 
 impl<E: WorkerEngine> Worker<E> {
@@ -55,10 +55,10 @@ impl<E: WorkerEngine> Worker<E> {
         self.shared().note_room(scope_state);
     }
 
-    /// Empties the window early: there is room, but the tasks have become short. Runs the scope's
-    /// tasks that this worker has and whose kind is known to be short. Watches others run theirs.
-    /// Stops when there is no progress. Runs nothing else, because any other body may wait for the
-    /// owner's next action.
+    /// Empties the window early: there is room, but the tasks have become short. Runs this worker's
+    /// tasks of the scope whose kinds are known to be short, and watches others run theirs, as long
+    /// as there is progress. Runs nothing else, because any other body may wait for the owner's
+    /// next action.
     fn empty_early(&self, scope_state: &ScopeState) {
         self.empty(scope_state, self.shared().early(), || {
             (0..MAX_HELP_TASKS)
@@ -70,8 +70,8 @@ impl<E: WorkerEngine> Worker<E> {
         self.step_back(Leave::Body);
     }
 
-    /// Watches for some microseconds. Returns whether any of the `before` outstanding tasks has
-    /// ended.
+    /// Watches for a few microseconds. Returns whether any of the `before` outstanding tasks has
+    /// completed.
     fn sees_progress(&self, scope_state: &ScopeState, before: u64) -> bool {
         self.flush_all();
         (0..SPINS_PER_CHECK).for_each(|_| spin_loop());
@@ -96,7 +96,7 @@ impl<E: WorkerEngine> Worker<E> {
         self.step_back(Leave::Body);
     }
 
-    /// Lets others run. Returns whether a task of the scope has ended meanwhile.
+    /// Lets others run. Returns whether a task of the scope has completed meanwhile.
     fn lets_any_end(&self, scope_state: &ScopeState) -> bool {
         let before = scope_state.outstanding();
         let any_end = || scope_state.outstanding() < before;
@@ -155,8 +155,8 @@ impl<E: WorkerEngine> Shared<E> {
     }
 
     /// Whether more than the last `lately` tasks of a scope could have run at their spawn, had
-    /// their predecessors not waited. If so, the owner continues to run tasks, so that the next
-    /// ones find their inputs ready.
+    /// their predecessors not waited. If so, the owner keeps running tasks, so that the next ones
+    /// find their inputs ready.
     fn should_empty(&self, scope_state: &ScopeState, lately: u64) -> bool {
         scope_state.spawned_short() > lately && scope_state.outstanding() > 0
     }

@@ -1,5 +1,5 @@
-//! A fence that other threads need not answer with a fence of their own. Where possible, Linux
-//! interrupts them (membarrier, some 10 µs). The other side orders its steps for the compiler only.
+//! A fence that needs no matching fence in other threads. Where possible, Linux interrupts them
+//! (membarrier, about 10 µs), and the other side orders its steps only for the compiler.
 
 #[cfg(all(not(loom), target_os = "linux"))]
 mod imp {
@@ -44,7 +44,7 @@ mod imp {
 pub(crate) use imp::{heavy, is_asymmetric};
 
 /// Registers the process with the system, if the barrier needs that. It takes no time while the
-/// process has one thread, and some 10 ms afterwards. A scope should not pay for that.
+/// process has one thread, and about 10 ms afterwards. A scope should not pay for that.
 pub(crate) fn prepare() {
     is_asymmetric();
 }

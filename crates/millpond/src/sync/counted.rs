@@ -1,5 +1,5 @@
-//! Atomics that count their read-modify-writes. They are for a build that measures the cost of
-//! dependence tracking (`--cfg millpond_counted`).
+//! Atomics that count their read-modify-writes, for a build that measures the cost of dependence
+//! tracking (`--cfg millpond_counted`).
 
 use super::global::atomic::AtomicU64 as Count;
 
@@ -7,7 +7,7 @@ pub(crate) use super::atomic::Ordering;
 
 static COUNT: Count = Count::new(0);
 
-/// The number of read-modify-writes so far, in the whole process. It includes those that failed.
+/// The number of read-modify-writes so far, in the whole process. Includes failed ones.
 #[cfg(test)]
 pub(crate) fn read_modify_writes() -> u64 {
     COUNT.load(Ordering::Relaxed)

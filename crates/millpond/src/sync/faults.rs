@@ -1,5 +1,4 @@
-//! Memory faults: a signal handler that works together with other handlers, and the stack that it
-//! runs on.
+//! Memory faults: a signal handler that works together with other handlers, and its stack.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::mem;
@@ -10,8 +9,8 @@ use libc::{c_int, c_void, sigaction, siginfo_t, stack_t};
 
 use super::fork;
 
-/// Linux raises the first for an address without access, and the second where a file has become
-/// shorter.
+/// Linux raises the first for an inaccessible address, and the second for a mapped file that has
+/// become shorter.
 const FAULTS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
 /// Returns whether a fault at this address must end the process. If so, it has printed a message.
@@ -56,7 +55,7 @@ fn replace(signal: c_int, by: &sigaction) -> Option<sigaction> {
 extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: the system calls this function with the description of a signal.
     let info_here = unsafe { &*info };
-    // SAFETY: a fault has an address. If a process has raised the signal, other fields are in its
+    // SAFETY: a fault has an address. If a process has raised the signal, other fields are at that
     // place, and are read as an address.
     let address = unsafe { info_here.si_addr() }.addr();
     // If a process has raised the signal, no access has faulted.
@@ -77,8 +76,8 @@ extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) 
             let before: extern "C" fn(c_int) = unsafe { mem::transmute(before.sa_sigaction) };
             before(signal);
         }
-        // A fault happens again when this returns, and ends the process. A raised signal does not,
-        // so this raises it again.
+        // A fault happens again when this returns, and ends the process. A raised signal does not
+        // repeat, so this raises it again.
         None => {
             replace(signal, &action(libc::SIG_DFL, 0));
             if !is_fault {

@@ -1,15 +1,15 @@
 //! Forks of the process. The child has one thread: the one that called `fork`. It has no worker of
-//! a runtime that was built before.
+//! a runtime built before.
 //!
-//! 1. Each fork has its number: the child's *generation* is one more than the parent's. A runtime
-//!    keeps the generation in which it was built. In another generation, its workers do not exist,
-//!    and its locks and queues are as some thread has left them.
-//! 2. At a fork, no other thread holds a lock of a static. The thread that forks takes them all
-//!    before, and both processes release them. Otherwise no thread holds two of them, so any order
-//!    will do.
+//! 1. Forks are numbered: the child's *generation* is one more than the parent's. A runtime keeps
+//!    the generation in which it was built. In another generation, its workers do not exist, and
+//!    its locks and queues are in an arbitrary state.
+//! 2. At a fork, no other thread holds a lock of a static: the forking thread takes them all
+//!    before, and both processes release them. No other code holds two of them, so any order will
+//!    do.
 //! 3. At a fork, no other thread initializes a static. In the child, the initialization would never
-//!    end, and the next use of the static would wait for it. So each one holds a lock (`once`), which
-//!    step 2 includes.
+//!    end, and the next use of the static would wait for it. So each one holds a lock (`once`),
+//!    which step 2 includes.
 //!
 //! If another call than `fork` makes a child (`vfork`, `posix_spawn`, a bare `clone`), the child
 //! counts as its parent.

@@ -1,9 +1,9 @@
-//! A lock that is a bit of a word. Its release is a store. A mutex takes another read-modify-write
-//! there, to learn whether a thread sleeps.
+//! A lock that is a bit of a word. Its release is a store; a mutex needs a read-modify-write there,
+//! to learn whether a thread sleeps.
 //!
-//! It is for sections of a few loads and stores, as in the schemes' lists. Most sections are no
-//! longer. But the parts of a reduction may have to grow a list, and a search of tickets looks at
-//! 128 tasks. A thread that finds the lock taken spins. It yields now and then, since the holder
+//! It is for sections of a few loads and stores, as in the schemes' lists. Two sections may be
+//! longer: the parts of a reduction may have to grow a list, and a search of tickets checks up to
+//! 128 tasks. A thread that finds the lock taken spins. It yields now and then, because the holder
 //! may have lost its processor.
 
 use super::tracked::{AtomicU32, Ordering};
@@ -21,11 +21,11 @@ impl Locked {
     /// Takes the lock. Returns the other bits of the word.
     #[inline]
     pub(crate) fn lock(&self) -> u32 {
-        // Without this, the load would bring the line here as shared, and the compare-and-swap
-        // would request it once more.
+        // Otherwise the load would fetch the line as shared, and the compare-and-swap would request
+        // it once more.
         prefetch_for_write(std::ptr::NonNull::from(&self.0).cast(), 4);
-        // Under loom it is a guess: loom does not explore what a load of a thread hides from its
-        // compare-and-swap.
+        // Under loom the expected value is a guess: a load before the compare-and-swap would hide
+        // interleavings.
         let mut seen = if cfg!(loom) { 0 } else { self.0.load(Ordering::Relaxed) };
         loop {
             if seen & LOCKED != 0 {

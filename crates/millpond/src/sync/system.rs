@@ -55,10 +55,9 @@ pub(crate) fn set_timer_slack(nanoseconds: u64) {
     let _refused = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, nanoseconds as libc::c_ulong) };
 }
 
-/// Asks for huge pages. It is only a hint.
+/// Asks for huge pages. Only a hint.
 pub(crate) fn advise_huge_pages(start: NonNull<u8>, bytes: usize) {
-    // SAFETY: the contents of the memory stay as they are. It makes no difference whether the
-    // system follows the advice.
+    // SAFETY: the contents of the memory stay as they are. The system may ignore the advice.
     let _no_hint = unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
 }
 
@@ -85,8 +84,8 @@ unsafe extern "C" {
     fn pthread_atfork(prepare: extern "C" fn(), parent: extern "C" fn(), child: extern "C" fn()) -> libc::c_int;
 }
 
-/// Makes a thread that forks call `prepare` before. After the fork, it calls `parent` in the parent
-/// and `child` in the child. If there is no memory, there are no handlers.
+/// Makes a forking thread call `prepare` before the fork, and afterwards `parent` in the parent and
+/// `child` in the child. Without memory, no handlers are installed.
 #[cfg(not(loom))]
 pub(crate) fn at_fork(prepare: extern "C" fn(), parent: extern "C" fn(), child: extern "C" fn()) {
     // SAFETY: functions of this program, which stay loaded.
@@ -101,7 +100,7 @@ pub(crate) fn page_size() -> usize {
 }
 
 /// The number of bytes of addresses that this process may still map, if the system limits them
-/// (`ulimit -v`). It maps none to find out: another thread might need them just then.
+/// (`ulimit -v`). It maps none to find out, because another thread might need them at that moment.
 pub(crate) fn addresses_left() -> Option<usize> {
     let limit = limit_of_addresses()?;
     // The first number is the mapped size, in pages.
@@ -128,6 +127,6 @@ pub(crate) fn thread_name() -> [u8; 16] {
 
 /// Prints to standard error, at once. Safe in a signal handler.
 pub(crate) fn print_error(text: &[u8]) {
-    // SAFETY: `text` has this many bytes. There is no place to report a failure to.
+    // SAFETY: `text` has this many bytes. A failure cannot be reported.
     let _not_printed = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
 }

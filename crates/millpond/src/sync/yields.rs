@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::global::atomic::{AtomicU64 as Count, Ordering::Relaxed};
 
 thread_local! {
-    /// The state of an xorshift generator; 0 before its first use. It is not that of `pool::random`,
+    /// The state of an xorshift generator; 0 before its first use. It does not use `pool::random`,
     /// because `sync` imports no other module.
     static RANDOM: Cell<u64> = const { Cell::new(0) };
 }
@@ -20,7 +20,7 @@ thread_local! {
 /// The state of a thread that never waits.
 const OFF: u64 = 1;
 
-/// The first state of a thread. It depends on the seed and on how many threads there were before.
+/// The first state of a thread. It depends on the seed and on the number of earlier threads.
 #[cold]
 fn first_state() -> u64 {
     static SEED: OnceLock<Option<u64>> = OnceLock::new();

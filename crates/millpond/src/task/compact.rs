@@ -1,7 +1,7 @@
-//! A compact task of a stack (`stack::layout::push`). What is the same for all tasks of its type is
+//! A compact task of a stack (`stack::layout::push`). Data common to all tasks of its type are
 //! stored with the type.
 //!
-//! What the body of a compact parent needs is made when it runs (`stack::owner::parent`).
+//! The frame of a compact parent is made when the parent runs (`stack::owner::parent`).
 //!
 //! ```text
 //!   0  Header                        its first word is not used, since such a task has no join
@@ -17,12 +17,11 @@ use crate::error::Error;
 use crate::handle::Version;
 use crate::mode::Mode;
 
-/// What a vtable says of compact tasks.
+/// The part of a vtable for compact tasks.
 #[derive(Debug)]
 pub(crate) struct CompactKind {
-    /// Runs the body of a task that comes next in reference order, so everything before it has
-    /// ended. The worker is passed erased. If it fails without an error, the body must not run, and
-    /// has not.
+    /// Runs the body of the next task in reference order, so everything before it has finished. The
+    /// worker is passed erased. If it fails without an error, the body must not run, and has not.
     pub(crate) run: unsafe fn(TaskRef, *const ()) -> Result<(), Option<Error>>,
     /// The payload's layout.
     pub(crate) payload: Layout,
@@ -100,7 +99,7 @@ impl TaskRef {
         TaskRef(header)
     }
 
-    /// What the vtable of a compact task says of it.
+    /// The compact form in the vtable of a compact task.
     #[inline(always)]
     fn compact(self) -> &'static CompactKind {
         debug_assert!(self.header().is_compact());

@@ -11,7 +11,7 @@ use crate::sync::tracked::{AtomicU32, Ordering};
 /// The fixed part of a task block.
 #[repr(C)]
 pub struct Header {
-    /// The word that joins read. It is the first word, since a stale join may load it after the
+    /// The word that joins read. It is the first word, because a stale join may load it after the
     /// block was used again.
     pub(super) state: State,
     pub(super) vtable: &'static VTable,
@@ -19,14 +19,14 @@ pub struct Header {
     /// The place in the scope's reference order.
     pub(super) order: u64,
     pub(super) place: &'static Location<'static>,
-    /// Preconditions that are not met, plus a guard while the task is being issued.
+    /// Unsatisfied preconditions, plus a guard while the task is being issued.
     pub(super) unmet: AtomicU32,
     pub(super) tag: u32,
     // Only the spawner sets these two, before any other thread knows the task.
     pub(super) accesses: Cell<u32>,
     pub(super) flags: Cell<u8>,
     pub(super) priority: i8,
-    /// A named field, so that it is written: then the last four fields are one store.
+    /// A named field, so that it is written and the last four fields become one store.
     pub(super) unused: u16,
 }
 
@@ -44,11 +44,11 @@ pub(crate) mod flag {
     pub(crate) const MISUSED: u8 = 16;
     /// Some access is a `write`.
     pub(crate) const WRITE: u8 = 64;
-    /// A future that waits, or is about to be polled again.
+    /// A waiting future, or one to be polled again.
     pub(crate) const SUSPENDED: u8 = 128;
     /// A leaf or a parent whose block is in a stack.
     pub(crate) const IN_PLACE: u8 = 128;
-    /// The flags of a compact leaf (`task::compact`). No other leaf has both, since a leaf with a
+    /// The flags of a compact leaf (`task::compact`). No other leaf has both, because a leaf with a
     /// join is out of line.
     pub(crate) const COMPACT: u8 = IN_PLACE | COUNTED;
     /// The flags of a compact parent, except `PORTABLE`.
@@ -62,8 +62,8 @@ pub(crate) mod flag {
 /// What kind of task a block holds, and the code that knows its types.
 pub(crate) struct VTable {
     pub(crate) role: Role,
-    /// Runs the body on the worker that is passed (erased). It consumes the payload, and may leave
-    /// a result there.
+    /// Runs the body on the given worker (erased). Consumes the payload, and may leave a result
+    /// there.
     pub(crate) run: unsafe fn(TaskRef, *const ()) -> Result<(), Error>,
     /// For leaves and parents that may be compact tasks in a stack.
     pub(crate) compact: Option<CompactKind>,
@@ -91,9 +91,9 @@ impl VTable {
 /// The kinds of tasks, by what completes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Complete when its body has ended.
+    /// Complete when its body has finished.
     Leaf,
-    /// Complete when its body and all descendants have ended.
+    /// Complete when its body has finished and all descendants are complete.
     Nest,
     /// Combines a reduction (`handle::reduction`).
     Combine,
@@ -107,7 +107,7 @@ pub(crate) enum Role {
     ChunkLink,
     /// In a stack: represents an out-of-line task (`stack::layout::out_of_line`).
     OutOfLine,
-    /// A stack job: a worker goes on with a stack, or runs what it has stolen from it
+    /// A stack job: a worker continues a stack, or runs tasks stolen from it
     /// (`stack::thief::resume`).
     StackJob,
 }
@@ -116,7 +116,7 @@ pub(crate) enum Role {
 /// issued all of them.
 pub(crate) const GUARD: u32 = 1 << 30;
 
-/// Bit of `Header::unmet`: a precondition will never be met.
+/// Bit of `Header::unmet`: a precondition will never be satisfied.
 const ABANDONED: u32 = 1 << 31;
 /// Bit of `Header::unmet`: the join of a session's task has cancelled it.
 const CANCELLED: u32 = 1 << 29;
@@ -131,14 +131,14 @@ impl std::fmt::Debug for VTable {
 /// Writes some fields of a header. The caller may write all of it, except perhaps the state.
 macro_rules! set {
     ($at:ident; $($field:ident: $value:expr;)*) => {$(
-        // SAFETY: as the caller promises. It writes field by field, since a stale join may load the
-        // state meanwhile.
+        // SAFETY: as the caller promises. It writes field by field, because a stale join may load
+        // the state meanwhile.
         unsafe { (&raw mut (*$at.as_ptr()).$field).write($value) };
     )*};
 }
 
 impl Header {
-    /// A header outside a block: that of a waiter, on its owner's stack.
+    /// A header outside a block: a waiter's, on its owner's stack.
     pub(crate) fn on_stack(vtable: &'static VTable, scope: ScopePtr, place: &'static Location<'static>) -> Self {
         Header {
             state: State::default(),
@@ -199,8 +199,8 @@ impl Header {
         }
     }
 
-    /// Writes what differs between tasks of one form. It leaves the state, the tag, the flags, the
-    /// priority and the word of the thieves.
+    /// Writes the fields that differ between tasks of one form: all but the state, the tag, the
+    /// flags, the priority and the word of the thieves.
     ///
     /// # Safety
     ///
@@ -282,8 +282,8 @@ impl Header {
         self.flags.get() & flag != 0
     }
 
-    /// Removes the spawn's guard. Returns true if the task is ready. `waiting` of its accesses were
-    /// put on lists.
+    /// Removes the spawn's guard. `waiting` of the task's accesses were put on lists. Returns true
+    /// if the task is ready.
     #[inline]
     pub(crate) fn unguard(&self, waiting: u32) -> bool {
         let guard = GUARD - waiting;
@@ -303,24 +303,25 @@ impl Header {
         }
     }
 
-    /// Whether exactly one precondition is not met. If so, the caller sees what met the others.
+    /// Whether exactly one precondition is unsatisfied. If so, the satisfaction of the others
+    /// happens before this call returns.
     pub(crate) fn only_one_is_unmet(&self) -> bool {
         self.unmet.load(Ordering::Acquire) & !CALLED_OFF == 1
     }
 
-    /// One precondition is met. Returns true if it was the last.
+    /// Satisfies one precondition. Returns true if it was the last.
     #[inline]
     pub(crate) fn meet(&self) -> bool {
         self.unmet.fetch_sub(1, Ordering::AcqRel) & !CALLED_OFF == 1
     }
 
-    /// A precondition will never be met, so the task must fail.
+    /// A precondition will never be satisfied, so the task must fail.
     pub(crate) fn abandon(&self) {
         self.unmet.fetch_or(ABANDONED, Ordering::Relaxed);
     }
 
-    /// The join cancels the task: if it has not begun, it must fail. Only for issued tasks in a
-    /// block of their own.
+    /// The join cancels the task: if it has not begun, it must fail. Only for issued tasks in their
+    /// own block.
     pub(crate) fn cancel(&self) {
         self.unmet.fetch_or(CANCELLED, Ordering::Relaxed);
     }

@@ -35,8 +35,8 @@ pub(crate) use state::State;
 /// hidden. A pool that keeps tasks in atomics stores [`as_ptr`](TaskRef::as_ptr) and gets the task
 /// back by [`from_ptr`](TaskRef::from_ptr).
 ///
-/// The runtime runs a task that a pool returns, and frees its block afterwards. So a pool forgets a
-/// task before it returns it.
+/// The runtime runs a task returned by a pool, and then frees its block. So a pool keeps no copy of
+/// a task that it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct TaskRef(pub(crate) NonNull<Header>);
@@ -45,7 +45,7 @@ pub struct TaskRef(pub(crate) NonNull<Header>);
 // (trait `Pool`).
 unsafe impl Send for TaskRef {}
 
-/// The scope of a task. `worker::scope_state` knows its type, which comes above tasks.
+/// The scope of a task. Its type is known in `worker::scope_state`, a layer above tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct ScopePtr(pub(crate) NonNull<()>);
@@ -74,7 +74,7 @@ pub(crate) const HELD_STRIDE: usize = size_of::<Whole>().next_multiple_of(64);
 const _: () = assert!(size_of::<Header>() == 56 && size_of::<Record>() == 32);
 const _: () = assert!(size_of::<Extras>().is_multiple_of(align_of::<Record>()));
 
-/// What a spawn may say beyond its accesses and its body.
+/// The options of a spawn, stored in the task's block.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Extras {
@@ -108,7 +108,7 @@ impl Shape {
         self.records_end().next_multiple_of(FRAME_ALIGN)
     }
 
-    /// The end of what is before the payload.
+    /// The end of the parts before the payload.
     #[inline]
     fn payload_after(self) -> usize {
         if self.nest { self.frame_at() + FRAME_HEAD + self.accesses * HELD_STRIDE } else { self.records_end() }
@@ -205,11 +205,11 @@ impl TaskRef {
     #[inline]
     pub(crate) fn header<'a>(self) -> &'a Header {
         // SAFETY: a `TaskRef` is followed only by code that keeps its block alive. Until the task
-        // is issued that is its spawner, then the worker that runs or completes it.
+        // is issued, this is its spawner; then it is the worker that runs or completes it.
         unsafe { self.0.as_ref() }
     }
 
-    /// The priority that the task was spawned with, 0 by default. Larger ones come first.
+    /// The task's priority, 0 by default. Larger ones come first.
     ///
     /// # Safety
     ///
@@ -346,7 +346,7 @@ impl TaskRef {
         self.extras().map_or(Label::place(self.header().place), |extras| extras.label)
     }
 
-    /// The bytes that the spawn said the task holds.
+    /// The bytes that the spawn declared.
     #[inline]
     pub(crate) fn bytes(self) -> usize {
         if self.header().has(flag::EXTRAS) { self.extras().map_or(0, |extras| extras.bytes) } else { 0 }

@@ -10,7 +10,7 @@ use crate::mode::Mode;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{Guarded, prefetch_for_read, prefetch_for_write, prefetch_line_for_write};
 
-/// One access of one task: 32 bytes in the task's block. So a scheme needs no memory of its own
+/// One access of one task: 32 bytes in the task's block. So a scheme needs no separate memory
 /// ([TG](crate#sources) §4.1.1).
 ///
 /// The runtime writes the record before it calls [`Scheme::issue`](crate::depend::Scheme::issue). A
@@ -48,7 +48,7 @@ const BEHIND_SHIFT: u32 = 4;
 const UNIT: usize = 8;
 
 impl Record {
-    /// The most accesses of a task. The records of more would be too far behind its header.
+    /// The most accesses of a task. Further records would be too far behind its header.
     pub(crate) const MOST: usize = (1 << (u32::BITS - BEHIND_SHIFT - 1)) * UNIT / size_of::<Record>();
 
     /// A record that will be `behind` bytes behind its task's header. The header's address must be
@@ -68,20 +68,20 @@ impl Record {
         Record::new(self.target, behind, self.number, self.declared(), self.behind & AS_INOUT != 0)
     }
 
-    /// Prefetches the line of the value, or of what leads to it. It leaves the scheme's lines to
-    /// the scheme.
+    /// Prefetches the line of the value, or of the pointer to it. Leaves the scheme's lines to the
+    /// scheme.
     #[inline]
     pub(crate) fn prefetch_value(&self) {
         let value = self.target.as_ptr().cast::<u8>().wrapping_add(META_SIZE);
         let value = NonNull::new(value).unwrap_or(self.target.cast());
-        // Other processors may use a value that is only read. A prefetch for writing would take its
-        // line away from them.
+        // Other processors may use a value that is only read, and a prefetch for writing would take
+        // its line away from them.
         if self.mode().shares() { prefetch_for_read(value) } else { prefetch_for_write(value, 1) }
     }
 
     /// Prefetches the lines of a record and of its task's header. For one of the first accesses,
-    /// the header is in the line before. It does not read the record: that would wait for one line
-    /// before it asks for the other.
+    /// the header is in the line before. Does not read the record: it would wait for one line
+    /// before requesting the other.
     #[inline]
     pub(crate) fn prefetch_task(record: NonNull<Record>) {
         let at = record.as_ptr().cast::<u8>();
@@ -116,7 +116,7 @@ impl Record {
         TaskRef(NonNull::new(header).expect("a record lies behind its header"))
     }
 
-    /// The generation of the datum that the access belongs to. The front end counts it.
+    /// The access's generation of the datum, counted by the front end.
     #[inline]
     pub(crate) fn group(&self) -> u32 {
         self.reduction().map_or(self.number, Reduction::group)
@@ -201,8 +201,8 @@ impl Record {
         self.set_own(to);
     }
 
-    /// The number of the version that is accessed. Two outstanding accesses have the same number
-    /// exactly if they access the same version. It is the address of the version's `Meta`.
+    /// The number of the version that is accessed. Two outstanding accesses have the same number if
+    /// and only if they access the same version. It is the address of the version's `Meta`.
     #[inline]
     pub fn version_id(&self) -> usize {
         self.version_at().addr().get()

@@ -5,16 +5,16 @@
 //!  how often the block was used   DROPPED WATCHED DONE
 //! ```
 //!
-//! A join of a *counted* task (it returns a value) keeps the block. Completion sets DONE, and the
-//! drop of the join sets DROPPED. The second of the two frees the block.
+//! The join of a *counted* task (one that returns a value) keeps the block. Completion sets DONE,
+//! and dropping the join sets DROPPED. The later of the two frees the block.
 //!
-//! Any other join keeps nothing, and costs nothing: it remembers the count. If the word shows
-//! another count, or DONE, the task is complete. (The memory manager promises that the first word
-//! of a block stays a `State`.)
+//! Any other join keeps nothing, and costs nothing: it remembers the word's count of uses. If the
+//! word shows another count, or DONE, the task is complete. (The memory manager promises that the
+//! first word of a block stays a `State`.)
 //!
-//! A waiter sets WATCHED by compare-and-swap, so only while the task is not done. The completer's
-//! read-modify-write returns WATCHED. The completer then looks into the scope's list of watchers.
-//! So either the waiter sees DONE, or the completer sees WATCHED.
+//! A waiter sets WATCHED by compare-and-swap, so only before DONE is set. The completer's
+//! read-modify-write returns WATCHED; the completer then searches the scope's list of watchers. So
+//! either the waiter sees DONE, or the completer sees WATCHED.
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 
@@ -30,7 +30,7 @@ const USE: u64 = 1 << 8;
 #[derive(Debug, Default)]
 pub(crate) struct State(AtomicU64);
 
-/// What completion found.
+/// What the completer found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Completed {
     pub(crate) watched: bool,
@@ -62,12 +62,12 @@ impl State {
         now & !(USE - 1) != usage || now & DONE != 0
     }
 
-    /// Asks for a notice of the completion. Returns false if the task is complete.
+    /// Requests a notification of the completion. Returns false if the task is complete.
     pub(crate) fn watch(&self, usage: u64) -> bool {
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
             if seen & !(USE - 1) != usage || seen & DONE != 0 {
-                // Acquires the completer's writes, for what the caller reads next.
+                // Acquires the completer's writes for the caller.
                 self.0.load(Ordering::Acquire);
                 return false;
             }
@@ -81,8 +81,8 @@ impl State {
     /// The task is complete.
     #[inline]
     pub(crate) fn complete(&self) -> Completed {
-        // DONE is not set yet, so an addition sets it. It needs no earlier read of the word, which
-        // would move the cache line here twice.
+        // DONE is not set yet, so an addition sets it. An earlier read of the word would move the
+        // cache line here twice.
         let old = self.0.fetch_add(DONE, Ordering::AcqRel);
         Completed { watched: old & WATCHED != 0, dropped: old & DROPPED != 0 }
     }
@@ -95,8 +95,8 @@ impl State {
         Completed { watched: old & WATCHED != 0, dropped: old & DROPPED != 0 }
     }
 
-    /// The join of a counted task is gone. Returns true if the task is complete, and the caller
-    /// must free the block.
+    /// Records that the join of a counted task was dropped. Returns true if the task is complete:
+    /// then the caller must free the block.
     pub(crate) fn drop_join(&self) -> bool {
         self.0.fetch_or(DROPPED, Ordering::AcqRel) & DONE != 0
     }

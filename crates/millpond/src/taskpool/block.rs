@@ -19,7 +19,7 @@ const MAX_ALIGN_BYTES: usize = 64;
 /// The smallest size whose blocks have that alignment.
 const ALIGNED: usize = 97;
 
-/// What follows the header in a record that a pool holds.
+/// The part of a record behind its header.
 struct Work<A, M: Memory, P: Pool> {
     function: Function<A, M, P>,
     argument: Block,
@@ -82,7 +82,7 @@ impl<'p, A, M: Memory, P: Pool> ArgBlock<'p, A, M, P> {
     pub(super) fn into_parts(self, pool: &TaskPool<A, M, P>) -> (A, Block) {
         let its_pool = self.pool;
         let block = self.into_block();
-        // Built again only where it is dropped, so that it stays in registers otherwise.
+        // Rebuilt only where it is dropped, so that it stays in registers otherwise.
         if !ptr::eq(its_pool, pool) {
             refuse(ArgBlock { pool: its_pool, block });
         }
@@ -170,8 +170,8 @@ impl<'p, A, M: Memory, P: Pool> TaskBlock<'p, A, M, P> {
         let task = self.into_ref(pool);
         // SAFETY: `new` has written it, and nothing else uses it.
         let Work { function, argument } = unsafe { Self::work_of(task).as_ref() };
-        // Read field by field, as it was written. A single read of both fields would have to wait
-        // for both stores.
+        // Read field by field, as it was written. A single read of both fields would wait for both
+        // stores.
         let block = Block { start: argument.start, tag: argument.tag };
         (*function, ArgBlock { pool, block }, task.block())
     }

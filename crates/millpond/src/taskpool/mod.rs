@@ -1,10 +1,10 @@
 //! A stand-alone task pool: the interface of [TP](crate#sources) §6.1, Figure 2.
 //!
-//! A task is a [function](Function) and an argument of a fixed size. Tasks share no declared data
-//! and have no order. A task may put others. You put the *initial* tasks with
-//! [`init`](TaskPool::init). The workers are your threads. Each goes through its *working phase*
-//! with [`run`](TaskPool::run): it takes tasks until none is left and no worker runs one. Any pool
-//! and any memory manager of the runtime's families can be used.
+//! A task is a [function](Function) and an argument of a fixed size. Tasks declare no data and have
+//! no order. A task may put others. You put the *initial* tasks with [`init`](TaskPool::init). The
+//! workers are your threads. Each performs its *working phase* with [`run`](TaskPool::run): it
+//! takes tasks until none is left and no worker runs one. Any pool and any memory manager of the
+//! runtime's families can be used.
 //!
 //! ```
 //! use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -69,7 +69,7 @@ mod worker;
 pub use block::{ArgBlock, TaskBlock};
 pub use worker::Worker;
 
-/// The function of a task. It gets the worker that runs it, and the argument.
+/// The function of a task. It gets its worker and the argument.
 ///
 /// ```
 /// use millpond::taskpool::{Function, TaskPool};
@@ -85,7 +85,7 @@ pub use worker::Worker;
 /// ```
 pub type Function<A, M = DefaultMemory, P = DefaultPool> = fn(&mut Worker<'_, A, M, P>, A);
 
-/// A task pool for a number of workers, which are the caller's threads; see the [module](self).
+/// A task pool whose workers are the caller's threads; see the [module](self).
 pub struct TaskPool<A, M: Memory = DefaultMemory, P: Pool = DefaultPool> {
     pool: P,
     memory: M,
@@ -99,14 +99,14 @@ pub struct TaskPool<A, M: Memory = DefaultMemory, P: Pool = DefaultPool> {
     argument: std::marker::PhantomData<(A, fn(A) -> A)>,
 }
 
-// SAFETY: blocks make it differ from its parts: those of arguments in the pool, and stray ones. The
-// pool owns them. One thread at a time reaches them: the one that has taken the task, or the one
-// that holds the lock.
+// SAFETY: unlike its parts, it has blocks: the arguments in the pool, and stray ones. The pool owns
+// them. One thread at a time reaches them: the one that has taken the task, or the one that holds
+// the lock.
 unsafe impl<A: Send, M: Memory, P: Pool> Sync for TaskPool<A, M, P> {}
 // SAFETY: as above.
 unsafe impl<A: Send, M: Memory, P: Pool> Send for TaskPool<A, M, P> {}
 
-/// What one worker keeps for itself, locked by the thread that is that worker.
+/// The private part of one worker, locked by the thread that acts as this worker.
 struct Seat<M: Memory, P: Pool> {
     pool: P::Local,
     memory: M::Local,
@@ -131,8 +131,8 @@ impl<A: Send> TaskPool<A> {
 }
 
 impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
-    /// A pool for `workers` workers, with these parts. `idle` says what a worker does that finds no
-    /// task. A pool whose rule is to wait busily ignores it.
+    /// A pool for `workers` workers, with these parts. `idle` says what a worker without a task
+    /// does. A pool that waits busily ignores it.
     ///
     /// ```
     /// use millpond::Idle;
@@ -189,14 +189,14 @@ impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
     /// no worker runs one. If the pool does not balance loads, each worker returns when it has run
     /// its own tasks.
     ///
-    /// All workers should come at about the same time: a worker that comes after the others have
-    /// left finds nothing to do. Another phase may follow.
+    /// All workers should begin at about the same time: a worker that begins after the others have
+    /// left finds no task. Another phase may follow.
     ///
     /// # Panics
     ///
-    /// As [`init`](TaskPool::init). Also with the panic of a task, which ends the phase of the
-    /// worker that ran it. If the pool balances loads, the others run that worker's tasks. Tasks
-    /// that no worker runs wait for the next phase.
+    /// As [`init`](TaskPool::init). Also if a task panics: the panic ends the phase of the worker
+    /// that ran it. If the pool balances loads, the others run that worker's tasks. Tasks that no
+    /// worker runs wait for the next phase.
     pub fn run(&self, number: usize) {
         self.worker(number).work();
     }
@@ -205,7 +205,7 @@ impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
     ///
     /// # Panics
     ///
-    /// As [`run`](TaskPool::run), after all workers have ended.
+    /// As [`run`](TaskPool::run), after all workers have left.
     pub fn run_all(&self)
     where
         A: Send,
@@ -224,8 +224,8 @@ impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
     ///
     /// # Panics
     ///
-    /// If there is no such worker, or if a thread holds it already: by [`run`](TaskPool::run), or
-    /// by this function.
+    /// If there is no such worker, or if a thread already holds it by [`run`](TaskPool::run) or
+    /// this function.
     pub fn worker(&self, number: usize) -> Worker<'_, A, M, P> {
         let workers = self.workers();
         assert!(number < workers, "there is no worker {number}: they are numbered from 0 to {}", workers - 1);
@@ -243,17 +243,17 @@ impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
         self.counters.iter().map(counts).collect()
     }
 
-    /// Destroys the pool, like a drop: tasks that are left are dropped, not run. Returns how many
-    /// there were.
+    /// Destroys the pool, like a drop: the remaining tasks are dropped, not run. Returns their
+    /// number.
     pub fn finalize(mut self) -> usize {
         self.clear()
     }
 
-    /// Drops the tasks that are left.
+    /// Drops the remaining tasks.
     fn clear(&mut self) -> usize {
         let mut left = 0;
         for number in 0..self.workers() {
-            // If a worker was forgotten, not dropped, what it kept for itself cannot be reached.
+            // If a worker was forgotten, not dropped, its private part cannot be reached.
             let Some(seat) = self.seats[number].try_lock() else { continue };
             let mut worker = Worker::new(self, number, seat);
             while let Some(task) = worker.get() {

@@ -2,26 +2,26 @@
 //!
 //! `working` counts the workers that may still put a task.
 //!
-//! - E1. A worker that finds no task uncounts itself, by a read-modify-write that tells how many
-//!   are left.
-//! - E2. If none is left, and the pool shows no task after that, the phase is over: the worker
-//!   wakes all, and leaves.
+//! - E1. A worker that finds no task uncounts itself, by a read-modify-write that returns the new
+//!   count.
+//! - E2. If the count is 0, and the pool shows no task after that, the phase is over: the worker
+//!   wakes all others and leaves.
 //! - E3. Otherwise it sleeps, as workers do (`worker::sleep`), until the pool shows a task or no
 //!   worker is counted.
 //! - E4. If no worker is counted, and the pool shows no task after that, it leaves. Otherwise it
-//!   counts itself, and looks for a task.
+//!   counts itself and searches for a task.
 //!
-//! A worker is counted from before it looks until after it has found nothing. Therefore:
+//! A worker is counted from before its search until the search has found nothing. Therefore:
 //!
-//! - **No task is left behind.** A worker that puts a task is counted. It reaches E1 only with an
-//!   empty queue of its own. So the tasks that it put were taken, or are where all workers see
-//!   them. The uncounts have one order, and each acquires the ones before it. So the last worker
-//!   sees all tasks that are left, and goes on with E4.
+//! - **No task is left behind.** A worker that puts a task is counted. It reaches E1 only if its
+//!   own queue is empty. So its tasks were taken, or are visible to all workers. The uncounts have
+//!   one order, and each acquires the earlier ones. So the last worker sees all remaining tasks,
+//!   and continues with E4.
 //! - **No worker leaves early.** While a worker is counted, no worker leaves by E2 or E4.
 //! - **No worker is left asleep.** The uncount that gives 0 comes before the wake-up of E2, like
-//!   the message of a caller (`worker::sleep`, C1). A worker that is asleep is called; one that
-//!   falls asleep later sees 0. If a worker begins its phase only then, the count rises again. The
-//!   worker that brings it down again wakes all once more.
+//!   the message of a caller (`worker::sleep`, C1). A sleeping worker is called; one that falls
+//!   asleep later sees 0. If a worker begins its phase only then, the count rises again, and the
+//!   worker that brings it to 0 wakes all once more.
 //! - **A panic** ends a worker's phase. The worker uncounts itself. If it was the last, it wakes
 //!   all: they find its tasks, or leave.
 
@@ -41,7 +41,7 @@ pub(super) struct Phase {
     pub(super) sleep: Sleep,
 }
 
-/// One worker in its phase. It is counted from `enter` on, and its drop ends that.
+/// One worker in its phase. It is counted from `enter` until the drop.
 #[derive(Debug)]
 pub(super) struct Member<'p> {
     phase: &'p Phase,
@@ -74,8 +74,8 @@ impl Phase {
 }
 
 impl Member<'_> {
-    /// Called by a worker that has found no task. Returns true when there may be one again, false
-    /// when the phase is over.
+    /// Called by a worker that has found no task. Returns true when there may be a task again,
+    /// false when the phase is over.
     pub(super) fn wait_for_work(&mut self, number: usize, has_work: impl Fn() -> bool) -> bool {
         let phase = self.phase;
         if phase.uncount() {
@@ -85,7 +85,7 @@ impl Member<'_> {
                 return false;
             }
         } else {
-            // The worker may owe a look (S6 of `worker::sleep`). It looks at once.
+            // The worker may owe a check (S6 of `worker::sleep`). It checks at once.
             let _owes = phase.sleep.wait(number, || has_work() || phase.all_are_idle());
         }
         if phase.all_are_idle() && !has_work() {

@@ -10,7 +10,7 @@ use crate::sync::MutexGuard;
 use crate::sync::atomic::AtomicU64;
 use crate::sync::atomic::Ordering::Relaxed;
 
-/// A worker, on the thread that acts as it. Each task gets the worker that runs it.
+/// A worker, on the thread that acts as it. Each task gets its worker.
 ///
 /// ```
 /// use millpond::taskpool::TaskPool;
@@ -106,7 +106,7 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
         }
     }
 
-    /// Takes a task, perhaps from another worker. `None` if one look at the pool finds none.
+    /// Takes a task, perhaps from another worker. `None` if one search of the pool finds none.
     #[inline]
     pub fn get(&mut self) -> Option<TaskBlock<'p, A, M, P>> {
         let task = self.tasks.pool.take(&mut self.seat.pool).or_else(|| self.steal())?;
@@ -118,7 +118,7 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
         let TaskPool { pool, phase, .. } = self.tasks;
         let task = pool.steal(&mut self.seat.pool)?;
         bump(&self.counters().steals);
-        // A put wakes one worker, which perhaps takes one of several tasks.
+        // A put wakes one worker, and that worker may take one of several tasks.
         if phase.sleep.sleepers() != 0 && pool.has_work() {
             phase.sleep.work_arrived();
         }
@@ -170,7 +170,7 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
         unsafe { self.tasks.memory.free(&mut self.seat.memory, block) };
     }
 
-    /// Gives back the blocks that their holders did not give back.
+    /// Frees the blocks that their holders did not give back.
     pub(super) fn take_strays(&mut self) {
         let stray = std::mem::take(&mut *self.tasks.stray.lock());
         stray.into_iter().for_each(|block| self.free(block));

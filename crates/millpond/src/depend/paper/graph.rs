@@ -4,16 +4,15 @@
 //! Needs the Cargo feature `catalogue`.
 //!
 //! A version knows its two youngest generations, each with its unreleased members. A newly issued
-//! access gets an edge from every member of the generation before its own. There are two schemes,
-//! with different lists of members:
+//! access gets an edge from every member of the generation before its own. Two schemes differ in
+//! their lists of members:
 //!
 //! - `graph`: a list in separate nodes. A release searches its node along the list. If a generation
 //!   of M accesses precedes one of N, issuing takes O(MN) steps and releasing O((M+N)²).
 //! - `embedded-graph` (§4.1.1): a ring through the accesses themselves. A release leaves it in
 //!   O(1). Issuing and releasing take O(MN).
 //!
-//! Both are super-linear. They are here because many systems work this way, and to be compared with
-//! the other schemes.
+//! Both are super-linear. They are here for comparison, because many systems work this way.
 //!
 //! ```text
 //!   issue                                                 release
@@ -27,18 +26,18 @@
 //!
 //! This differs from Fig. 2 in two ways. The figure counts the incoming edges of a task. Here each
 //! access counts its incoming edges, and each task counts its waiting accesses. A guard covers the
-//! time until all accesses were issued (`Header::unguard`). Without it, a task of two data could
-//! run while the second is issued. The figure's edges go from task to task. Tasks are on several
-//! lists, so the figure locks each task. Here edges go from access to access of one version, and
-//! that version's lock guards them.
+//! time until all accesses were issued (`Header::unguard`). Without it, a task with two data could
+//! run while its second access is issued. The figure's edges go from task to task. Tasks are on
+//! several lists, so the figure locks each task. Here edges go from access to access of one
+//! version, and that version's lock guards them.
 //!
 //! Protocol:
 //!
 //! 1. The lock guards the lists, and the outgoing edges of all accesses on them. Its word holds the
 //!    number of unreleased accesses. So a thread that reads 0 knows that the lock is free.
-//! 2. An access leaves its list before its edges are scanned, so no edge is added to it then. All
-//!    edges into an access exist before the lock is released, so no release decrements the count
-//!    before.
+//! 2. An access leaves its list before its edges are scanned, so no edge is added to it during the
+//!    scan. All edges into an access exist before the lock is released, so no release decrements
+//!    its count earlier.
 //! 3. When a new generation begins, a list is emptied (6). Its members stay linked, but are on no
 //!    list.
 //! 4. The `issue` of a `write` takes no lock: no other task uses the version (§3.3).

@@ -6,9 +6,9 @@
 //! and the next generation. The thread that releases the last member wakes all waiting members of
 //! the next generation at once.
 //!
-//! There are two schemes, with different lists of waiting members: `hypergraph` with separate
-//! nodes, and `embedded-hypergraph` through the records. Issuing and releasing take O(1), amortised
-//! over all accesses: each list is scanned once.
+//! Two schemes differ in their lists of waiting members: `hypergraph` has separate nodes,
+//! `embedded-hypergraph` links the records. Issuing and releasing take O(1), amortised over all
+//! accesses, because each list is scanned once.
 //!
 //! ```text
 //!   version   cur ───────────────────────┐
@@ -29,15 +29,15 @@
 //!
 //! Fig. 3 has two errors. As printed, line 13 counts an incoming edge of a task, but line 14 may
 //! then not put the task on the list. So a task after an emptied generation never becomes ready.
-//! The count belongs inside the test, as here: an access that was not put on a list is granted.
-//! Line 6 sets `next` without the lock, so a release could read it too early and wake no task. Here
-//! both the link and the read are under the lock of the preceding generation. Also, a task of
-//! several data needs a guard until all its accesses were issued (`Header::unguard`).
+//! The count belongs inside the test, as here: an access not put on a list is granted. Line 6 sets
+//! `next` without the lock, so a release could read it too early and wake no task. Here both the
+//! link and the read are under the lock of the preceding generation. Also, a task of several data
+//! needs a guard until all its accesses were issued (`Header::unguard`).
 //!
 //! This implementation needs fewer locks than the figure. A generation's `tasks` are used only
 //! under the lock of the preceding generation (the figure takes both locks). While all members wait
-//! for that generation, they are counted without a lock. The figure says nothing about the end of
-//! generations: see 4.
+//! for that generation, they are counted without a lock. The figure does not say when a generation
+//! is freed: see 4.
 //!
 //! Protocol:
 //!
@@ -51,9 +51,9 @@
 //!    later.
 //! 4. A generation is given back by the thread that brings the *next* one to 0, after the next one
 //!    got its own `next`. Then all threads that could follow `before` or `own` to the generation
-//!    have finished, and the issuer only reads `cur` and the one before. The issuer gives it back
-//!    when it begins `cur` again (2). `retire`, or the last release after it, gives the last two
-//!    back.
+//!    have finished, and the issuer reads only `cur` and the one before it. If the issuer begins
+//!    `cur` again (2), it gives back the preceding generation itself. `retire`, or the last release
+//!    after it, gives the last two back.
 
 use std::ptr::NonNull;
 
@@ -140,7 +140,7 @@ impl<T: Tasks> HypergraphMeta<T> {
     }
 
     /// Makes a generation of one access the youngest; that access waits for nothing. Returns true,
-    /// since the access is granted.
+    /// because the access is granted.
     #[inline]
     fn begin(&self, free: &mut Free<T>, cur: Link<T>, record: &Record) -> bool {
         let this = cur.unwrap_or_else(|| free.generations.take());
@@ -179,7 +179,7 @@ impl<T: Tasks> HypergraphMeta<T> {
     }
 
     /// Appends a new generation after the youngest, with an access that waits for it. If the
-    /// youngest is now empty, begins that again instead.
+    /// youngest is now empty, begins it again instead.
     fn follow(&self, free: &mut Free<T>, cur: &Generation<T>, record: &Record) -> bool {
         let next = free.generations.take();
         let left = cur.members.lock();
@@ -250,7 +250,7 @@ unsafe impl<T: Tasks> Scheme for HypergraphOf<T> {
         }
         let next = generation.next.get();
         let last = next.is_none() && generation.retired.get();
-        // SAFETY: the next generation has members, since none could be released. The lock gives
+        // SAFETY: the next generation has members, because none could be released. The lock gives
         // this thread its list (protocol 1).
         let granted = next.and_then(|next| unsafe { next.as_ref() }.tasks.take(&mut free.lists));
         let before = if next.is_some() || last { generation.before.take() } else { None };

@@ -1,5 +1,5 @@
-//! The list scheme ([TG](crate#sources) §4.3, Fig. 4): one ordered list holds all tasks that wait
-//! for a version.
+//! The list scheme ([TG](crate#sources) §4.3, Fig. 4): one ordered list of all tasks waiting for a
+//! version.
 //!
 //! Needs the Cargo feature `catalogue`.
 //!
@@ -16,8 +16,8 @@
 //!                                          head              first and tail, of 1
 //! ```
 //!
-//! `issue` is O(1), and so is `release`, which takes a whole generation off; its caller grants each
-//! access. One lock per version guards both ends (the paper found one better than two).
+//! `issue` is O(1), and so is `release`, which takes a whole generation off the list; its caller
+//! grants each access. One lock per version guards both ends (the paper found one better than two).
 //!
 //! Protocol:
 //!
@@ -26,20 +26,20 @@
 //! 2. `generations` contains the lock too. Its release has *release* ordering. So a thread that
 //!    loads a value with *acquire* sees everything that happened before the release of an access
 //!    that led to that value.
-//! 3. Only the issuer increases the number of generations. So when the issuer reads 0, it stays 0.
-//!    When it reads 1 and the youngest mode shares, an access of that mode may start. The
-//!    generations before are done, whether or not the oldest is released meanwhile.
+//! 3. Only the issuer increases the number of generations. So if the issuer reads 0, it stays 0. If
+//!    it reads 1 and the youngest mode shares, an access of that mode may start: the earlier
+//!    generations were released, whether or not the oldest is released meanwhile.
 //! 4. The records of the new oldest generation are taken off the list under the lock, but granted
-//!    after the lock is released: a grant may run other code (it puts a task into a pool).
+//!    after the lock is released: a grant may run other code, such as the pool's.
 //! 5. A task counts its waiting accesses (`Header::unmet`), plus a guard while it is issued. The
 //!    thread that brings the count to 0 owns the task.
 //!
 //! This differs from Fig. 4. There, a mark ends each generation, and `release` scans to it under
 //! the lock while it counts and grants (35–42). Here the grants are outside the lock (4), so that
-//! scan would be a second one. In a large generation, the records have then left the caches. Line
-//! 47 of the figure resets the youngest mode when the list runs empty. Here an idle version has no
-//! generation, and its youngest mode is not read. `retired` says that the issuer has gone on to
-//! another version (§3.3). The last release then frees this one.
+//! scan would be an additional one, after which the records of a large generation have left the
+//! caches. Line 47 of the figure resets the youngest mode when the list runs empty. Here an idle
+//! version has no generation, and its youngest mode is not read. `retired` says that the issuer
+//! uses another version (§3.3). The last release then frees this one.
 
 use std::ptr::{self, NonNull};
 

@@ -5,8 +5,8 @@
 //!
 //! A version has a queue for each mode (R, W, C, P of the paper; N for `concurrent`). For each
 //! queue, `next` counts the tickets taken, and `global` counts the tickets served. An access takes
-//! a ticket of its own queue, and notes those taken from the other queues. It may run when they
-//! were served. An `inout` also waits for its own queue. All operations are O(1): an issue, a
+//! a ticket of its own queue, and notes the tickets taken from the other queues. It may run when
+//! these were served. An `inout` also waits for its own queue. All operations are O(1): an issue, a
 //! release, and the check of one access.
 //!
 //! ```text
@@ -28,11 +28,11 @@
 //! Protocol (the pool has its own):
 //!
 //! 1. Only the issuer uses `next`. Releases count `global`, *acquire* and *release* (and SeqCst,
-//!    which the pool needs). It is the last field of the version that a release touches.
+//!    which the pool needs). It is the last field of the version touched by a release.
 //! 2. `retire` adds to `global` of the youngest generation's queue, so that it becomes `RETIRED`
 //!    when all its tickets were served. The thread whose release makes it `RETIRED` owns the
 //!    version: all earlier generations were released before. A thread that reads such a counter
-//!    takes the difference from `next`, which no longer changes.
+//!    computes the tickets served from it and `next`, which no longer changes.
 
 use std::ptr;
 
@@ -69,8 +69,8 @@ const _: () = assert!(cfg!(loom) || size_of::<TicketsMeta>() == 64);
 /// count.
 const RETIRED: u64 = 1 << 63;
 
-// SAFETY: only the issuer writes `next` and `youngest`. What other threads read of `next` was
-// written before the `retire` that tells them to.
+// SAFETY: only the issuer writes `next` and `youngest`. Other threads read `next` only after a
+// `retire` that tells them to, and it was written before.
 unsafe impl Send for TicketsMeta {}
 // SAFETY: as above.
 unsafe impl Sync for TicketsMeta {}

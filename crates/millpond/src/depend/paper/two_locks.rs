@@ -1,5 +1,5 @@
-//! The list scheme with a lock for each end ([TG](crate#sources) §4.3): one for the oldest
-//! generation, one for the youngest.
+//! The list scheme with two locks ([TG](crate#sources) §4.3): one for the oldest generation, one
+//! for the youngest.
 //!
 //! Needs the Cargo feature `catalogue`.
 //!
@@ -14,11 +14,11 @@
 //!    `youngest` guards the mode of the youngest generation and the tail. A thread that takes both
 //!    takes `oldest` first.
 //! 2. The issuer increases `generations`, with `youngest` locked. Releases decrease it, with
-//!    `oldest` locked. Suppose the issuer, with `youngest` locked, reads 3. Then no concurrent
-//!    release gets beyond the second generation: the next release would find 2, and wait for
-//!    `youngest`. Suppose a release, with `oldest` locked, reads 3. Then the number does not fall,
-//!    and the second generation is closed and linked to the third. The issuer did that before it
-//!    counted the third (*release*, and *acquire* by the thread that reads the count).
+//!    `oldest` locked. If the issuer, with `youngest` locked, reads 3, no concurrent release gets
+//!    beyond the second generation: the next release would find 2, and wait for `youngest`. If a
+//!    release, with `oldest` locked, reads 3, the number does not fall, and the second generation
+//!    is closed and linked to the third. The issuer did that before it counted the third
+//!    (*release*, and *acquire* by the thread that reads the count).
 //! 3. The issuer reads `generations` without a lock, as in `list`. The thread that brought it to 0
 //!    releases the locks afterwards. `retire` takes both locks, so that no thread frees the version
 //!    before.

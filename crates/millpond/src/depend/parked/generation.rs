@@ -7,14 +7,14 @@ use crate::sync::tracked::{AtomicPtr, AtomicU64};
 use crate::sync::{Guarded, prefetch_for_write};
 use crate::task::Record;
 
-/// One generation of a version. Its members are the accesses that were issued to it.
+/// One generation of a version. Its members are the accesses issued to it.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Generation {
     /// Null, a chain of records parked here, `DONE` or `RETIRED`.
     word: AtomicPtr<Record>,
     /// The number of unreleased members, once it is closed (protocol 2). It counts every member
-    /// that there ever was, so it has 64 bits.
+    /// ever issued, so it has 64 bits.
     pub(super) left: AtomicU64,
     /// The preceding generation, until it is given back.
     before: Guarded<Link>,
@@ -47,9 +47,8 @@ impl Generation {
     /// The preceding generation, if there is one. Only for unreleased members and for the issuer.
     #[inline]
     pub(super) fn before(&self) -> Option<&Generation> {
-        // SAFETY: the thread that ends this generation gives it back, which is not before all
-        // members were released. The issuer calls this only while this generation is open, or just
-        // made.
+        // SAFETY: the thread that ends this generation gives it back, but not before all members
+        // were released. The issuer calls this only while this generation is open, or just made.
         self.before.get().map(|before| unsafe { before.as_ref() })
     }
 
@@ -79,7 +78,7 @@ impl Generation {
         false
     }
 
-    /// Prefetches the generation, and the parked task that its end will wake. Mostly, their issuer
+    /// Prefetches the generation, and the parked task that its end will wake. Usually the issuer
     /// wrote both last, on another processor.
     #[inline]
     pub(super) fn prefetch(&self) {
@@ -105,8 +104,8 @@ impl Generation {
     }
 
     /// Tells a model that the memory is reused: the generation looks like one that another thread
-    /// has begun. So a task that parks too late is lost, and a count that comes too late is wrong.
-    /// Does nothing outside of models.
+    /// has begun. So a task that parks too late is lost, and a late count is wrong. Does nothing
+    /// outside of models.
     pub(super) fn end_model(&self) {
         #[cfg(loom)]
         {

@@ -1,4 +1,4 @@
-//! How the code of a task gets at its accesses, when it starts.
+//! How a starting task reaches its accesses.
 
 use std::ptr::NonNull;
 
@@ -7,7 +7,7 @@ use crate::handle::{Datum, Handle, Version};
 use crate::task::Record;
 use crate::worker::nest_frame::NestFrame;
 
-/// Iterates over the accesses of a task that starts.
+/// Iterates over the accesses of a starting task.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Args<'t> {

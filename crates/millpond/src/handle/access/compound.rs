@@ -58,11 +58,11 @@ macro_rules! tuples_to_20 {
 tuples_to_20! { [] A0 0 A1 1 A2 2 A3 3 A4 4 A5 5 A6 6 A7 7 A8 8 A9 9 A10 10 A11 11 A12 12 A13 13 A14 14 A15 15 A16 16
 A17 17 A18 18 A19 19 }
 
-/// The accesses to many data as one: `all(&cells, Handle::read)`. The body gets a `Vec` of what it
-/// would get for each.
+/// The accesses to many data as one: `all(&cells, Handle::read)`. The body gets a `Vec` with the
+/// argument for each.
 ///
-/// `items` is anything that one can iterate over, and `access` says what the task does to each item.
-/// It may return any access, for instance a tuple:
+/// `items` is any iterable, and `access` makes the access to each item. It may return any access,
+/// for instance a tuple:
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn, all};
@@ -82,10 +82,9 @@ A17 17 A18 18 A19 19 }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// It collects the accesses into a `Vec`, as `collect` does. An iterator itself is no access: a
-/// spawn looks at the accesses several times, and must find the same ones each time. For a number
-/// of data that the type says, an array needs no memory of its own:
-/// `cells.each_ref().map(Handle::read)`.
+/// It collects the accesses into a `Vec`, like `collect`. An iterator itself is no access, because
+/// a spawn visits the accesses several times, and must find the same ones each time. For a fixed
+/// number of data, an array needs no separate memory: `cells.each_ref().map(Handle::read)`.
 pub fn all<I: IntoIterator, A>(items: I, access: impl FnMut(I::Item) -> A) -> Vec<A> {
     items.into_iter().map(access).collect()
 }
@@ -170,7 +169,7 @@ impl<'t, A: for<'x> ArgsOf<'x>> ArgsOf<'t> for Option<A> {
     type Held = Option<<A as ArgsOf<'t>>::Held>;
 }
 
-// SAFETY: the access is visited as its own type if it is there. The shape says whether it is.
+// SAFETY: the access is visited as its own type if it is present. The shape says whether it is.
 unsafe impl<'s, B, A: Accesses<'s, B>> Accesses<'s, B> for Option<A> {
     type Shape = Option<A::Shape>;
     const MODES: Option<Modes> = None;

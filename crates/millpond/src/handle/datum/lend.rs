@@ -1,35 +1,37 @@
-//! The owner of a datum: a scope, or readers outside of scopes ([`Handle::get`](crate::Handle::get)).
+//! The owner of a datum: a scope, or readers outside of scopes
+//! ([`Handle::get`](crate::Handle::get)).
 //!
 //! One word says it (`Datum::claim`): 0 for no owner, the number of a scope, or `LENT` plus the
 //! number of readers.
 //!
 //! 1. A reader loads the word. If it has readers, the reader adds itself by a compare-exchange.
 //! 2. Otherwise the reader takes the lock of the registry of scopes, and loads the word again. If
-//!    the word has readers by now, step 1 follows. If the owner is a scope that may issue, the datum
+//!    the word now has readers, step 1 follows. If the owner is a scope that may issue, the datum
 //!    is busy.
 //! 3. The reader replaces the owner by `LENT` without readers, by a compare-exchange. From now on
 //!    scopes refuse the word (step 6), and other readers wait for the lock. So this thread is the
 //!    issuer of the datum.
 //! 4. It asks the scheme whether the datum is idle. If so, it stores `LENT` with one reader.
 //!    Otherwise it restores the owner: a scope on this thread, or in the parent of a fork.
-//! 5. Behind the lock, the first reader makes the scheme forget past accesses. It is still the
-//!    issuer: its own count keeps scopes away, and other readers read only the version and the
+//! 5. After releasing the lock, the first reader makes the scheme forget past accesses. It is still
+//!    the issuer: its own count keeps scopes away, and other readers read only the version and the
 //!    value. So a scope on this thread that had the datum before must claim it again.
 //! 6. A scope takes the word by a compare-exchange from the owner that it has checked. If the word
 //!    is lent, the scope refuses.
-//! 7. A reader that ends subtracts itself. The last one stores 0.
+//! 7. A leaving reader subtracts itself. The last one stores 0.
 //!
 //! Interleavings:
 //!
 //! - *A scope takes the word between steps 2 and 3.* The compare-exchange fails, and the reader
-//!   starts over. It then finds a scope on another thread, or one that has ended again.
-//! - *The last reader ends between the load and the compare-exchange of step 1.* The latter fails.
+//!   starts over. It then finds a scope on another thread, or one that has already ended.
+//! - *The last reader leaves between the load and the compare-exchange of step 1.* The
+//!   compare-exchange fails.
 //! - *A scope writes after the last reader.* It loads the 0 of step 7 with acquire, so all reads
 //!   happened before. Each subtraction is a read-modify-write, so this holds for all readers.
 //! - *A reader reads after a scope's tasks.* The registry's lock orders the end of the scope before
-//!   step 2 of the first reader. The others load what the first one has stored, with acquire.
-//! - *The process forks between steps 3 and 4.* The thread that forks holds the lock, so it does
-//!   not: no process sees `LENT` without readers for long.
+//!   step 2 of the first reader. The other readers load the first one's store with acquire.
+//! - *The process forks between steps 3 and 4.* This cannot happen, because the forking thread
+//!   holds the lock. So no process keeps `LENT` without readers.
 
 use super::Datum;
 use crate::error::Kind;
@@ -130,7 +132,7 @@ impl Datum {
         }
     }
 
-    /// Why a scope that asked for the claim did not get it, for its access `arg`.
+    /// Why a scope did not get the claim, for its access `arg`.
     #[cold]
     pub(crate) fn refusal(&self, arg: usize) -> Kind {
         if is_lent(self.claim.load(Ordering::Acquire)) { Kind::Lent { arg } } else { Kind::Busy { arg } }

@@ -38,7 +38,8 @@ struct DatumOf<T> {
 
 /// # Safety
 ///
-/// `datum` came from `Datum::allocate::<T>`, no code uses it, and its value is gone.
+/// `datum` came from `Datum::allocate::<T>`, no code uses it, and its value was dropped or moved
+/// away.
 pub(in crate::handle) unsafe fn free_first<T>(datum: NonNull<Datum>) {
     // SAFETY: `allocate` took such a block, and it belongs to the caller.
     unsafe { storage::free(datum.cast::<DatumOf<T>>()) };
@@ -54,8 +55,8 @@ impl Whole {
         Whole { datum, first }
     }
 
-    /// Makes a datum of a nested scope's own, stored with the stack that holds the scope's tasks.
-    /// The caller must then call `settle`, and set the address of the value.
+    /// Makes a nested scope's own datum, stored in the stack that holds the scope's tasks. The
+    /// caller must then call `settle`, and set the address of the value.
     #[cfg(feature = "stack")]
     #[inline(always)]
     pub(crate) fn own<T>(scope_state: &ScopeState, scheme: &'static SchemeOps) -> Whole {
@@ -159,7 +160,7 @@ impl Datum {
     pub(crate) unsafe fn drop_handle(this: NonNull<Datum>) {
         // SAFETY: the handle's part keeps the block alive.
         let datum = unsafe { this.as_ref() };
-        // SAFETY: a datum with a handle of its own is whole.
+        // SAFETY: a datum with its own handle is whole.
         let first = unsafe { Datum::first_at(this) };
         let dropped = if datum.current() == first && datum.parts.load(Ordering::Acquire) == 2 {
             // Apart from the handle, only the first version keeps the block. It is current, and no

@@ -111,7 +111,7 @@ impl<T, O: Reducer<T>> Operator for Typed<T, O> {
     }
 }
 
-/// What an access token tells the front end about its reducer.
+/// An access token's description of its reducer, for the front end.
 pub(crate) struct ReducerRef<'a> {
     kind: TypeId,
     operator: &'a dyn Any,
@@ -127,8 +127,8 @@ impl ReducerRef<'_> {
 /// Calls `with` with the description of a reducer.
 pub(crate) type Describe<O> = fn(O, with: &mut dyn FnMut(ReducerRef<'_>));
 
-/// The `Describe` of a reducer of `T`. An access calls it through a pointer, so the access has no
-/// `Reducer` bound of its own: otherwise the compiler would report an error twice.
+/// The `Describe` of a reducer of `T`. An access calls it through a pointer, and so needs no
+/// `Reducer` bound, which would make the compiler report an error twice.
 pub(crate) fn describe<T, O: Reducer<T>>(operator: O, with: &mut dyn FnMut(ReducerRef<'_>)) {
     let make = || {
         let typed: Box<dyn Operator + '_> = Box::new(Typed::<T, O>(operator, PhantomData));

@@ -121,7 +121,7 @@ operators! {
     Or: Bits, |_like| T::NONE, |into, part| *into = into.or(part);
 }
 
-/// Appends what each task collected. The order is the reference order only under
+/// Appends the elements that each task collected. The order is the reference order only under
 /// `deterministic(true)`.
 ///
 /// ```
@@ -208,8 +208,8 @@ pub trait Bits: Copy {
 pub trait Collects: Default {
     /// Moves all elements of `part` to the end of `self`.
     fn append_all(&mut self, part: Self);
-    /// Like `append_all`, but leaves `part` empty. Best if `part` keeps its storage, which another
-    /// task then reuses.
+    /// Like `append_all`, but leaves `part` empty. `part` should keep its storage, so that another
+    /// task can reuse it.
     fn drain_all(&mut self, part: &mut Self) {
         self.append_all(mem::take(part));
     }

@@ -3,31 +3,31 @@
 //! A *block* is the combined result of some members: one part. Under the lock, a block only changes
 //! hands. Members combine outside the lock.
 //!
-//! 1. A member that starts takes spare storage, if there is any. If the storage holds the identity,
-//!    that is its part. Otherwise the member makes its part.
-//! 2. A member that has finished brings its part as a block of one member (`meet`). Under the lock
-//!    there are two cases. If another block is there to combine with, it is taken out, and the
-//!    caller has both. Otherwise the caller's block stays.
-//! 3. A member with two blocks combines them. This leaves one block and spare storage; with both,
-//!    the member repeats step 2.
+//! 1. A member that starts takes spare storage, if there is any. If that holds the identity, it is
+//!    the member's part. Otherwise the member makes its part.
+//! 2. A finished member brings its part as a block of one member (`meet`). Under the lock there are
+//!    two cases. If another block is waiting to be combined with it, the caller takes that block,
+//!    and has both. Otherwise the caller's block stays and waits.
+//! 3. A member with two blocks combines them into one block and spare storage. With both, it
+//!    repeats step 2.
 //! 4. The scheme orders the combine task after all members. That task takes the remaining blocks,
 //!    in reference order (`end`).
 //!
 //! The shape selects the other block. *As they come*: any block. So at most one block waits, and
-//! there are as many as tasks that run at once. *In order*: none.
+//! there are about as many blocks as running tasks. *In order*: none.
 //!
-//! *Tree*: a block of level k at b, a multiple of 2^k, is the result of members b to b + 2^k - 1.
-//! It meets the other half of a block of level k + 1. So the operands of each combination depend
-//! only on the number of members. The depth is logarithmic, and workers combine different blocks at
-//! once (TG §2.2). The remaining blocks have the sizes of the binary digits of the number of
-//! members. They are combined left to right.
+//! *Tree*: a block of height k at b, a multiple of 2^k, is the result of members b to b + 2^k - 1.
+//! It meets the other half of a block of height k + 1. So the operands of each combination depend
+//! only on the number of members. The tree's height is logarithmic, and workers combine different
+//! blocks at once (TG §2.2). The sizes of the remaining blocks are the powers of two that add up to
+//! the number of members. They are combined left to right.
 //!
 //! * If two halves arrive at once, the lock lets one stay and the other find it. They neither both
 //!   stay nor both find.
-//! * If a combination fails (`fail`) as they come, its task fails. In a tree, both blocks are gone,
-//!   and the block that they are halves of is never met. The members that brought a part determine
-//!   which combinations run, and so which fail; the order of arrival does not matter. The combine
-//!   task fails with the first failure.
+//! * If a combination fails (`fail`) in the shape *as they come*, its task fails. In a *tree*, both
+//!   blocks are dropped, and their parent block never forms. Which combinations run, and so which
+//!   fail, depends only on the members that brought a part, not on the order of arrival. The
+//!   combine task fails with the first failure.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -25,7 +25,7 @@ impl World {
         Arc::new(World { slot: Slot::new(), went: Arc::default() })
     }
 
-    /// Waits, unless the value is there. Returns whether it was.
+    /// Waits, unless the value was put. Returns whether it was.
     fn wait(&self) -> bool {
         let back = self.slot.wait(Flag(self.went.clone()));
         if back.is_some() {
@@ -89,7 +89,7 @@ fn loom_release() {
     });
 }
 
-/// Waiters that are left when the slot ends are dropped.
+/// The remaining waiters are dropped with the slot.
 #[test]
 fn loom_dropped_with_the_slot() {
     loom::model(|| {

@@ -1,5 +1,5 @@
 //! Fresh blocks of one class on their home worker. The chunks grow: a few tasks cost little memory,
-//! and many tasks cost few calls of the system.
+//! and many tasks cost few system calls.
 
 use std::ptr::NonNull;
 

@@ -1,10 +1,9 @@
-//! The inbox of a worker: blocks that other workers freed come home through it.
+//! The inbox of a worker, for its blocks freed by other workers.
 //!
 //! It has one stack of chains for each class (R. K. Treiber, "Systems programming: coping with
-//! parallelism", IBM, 1986). Any worker adds a chain by one compare-and-swap. Only the home takes,
-//! and it takes the whole stack by one swap. No worker takes a single block. So if a
-//! compare-and-swap finds the old head in place, it does not matter what is behind it. The ABA
-//! problem does not arise.
+//! parallelism", IBM, 1986). Any worker adds a chain by one compare-and-swap. Only the home takes
+//! chains, and always the whole stack, by one swap. So a compare-and-swap that finds the old head
+//! in place does not depend on the rest of the stack, and there is no ABA problem.
 //!
 //! Happens-before: the sender's accesses to a block, its links among them, come before its release
 //! compare-and-swap. The home's acquire swap reads the newest of these compare-and-swaps. Each
@@ -38,7 +37,7 @@ impl Inbox {
     /// from the slab of this inbox's worker.
     pub(super) unsafe fn send(&self, class: usize, chain: Chain) {
         let inbox = &self.heads[class];
-        // Usually the home has taken everything.
+        // Usually the inbox is empty.
         let mut head = ptr::null_mut();
         loop {
             // SAFETY: by the caller, this thread owns the chain until the compare-and-swap
@@ -51,8 +50,8 @@ impl Inbox {
         }
     }
 
-    /// Takes all blocks of `class` that have come home. It loads before it swaps: usually there is
-    /// none, and a load leaves the line where it is.
+    /// Takes all blocks of `class` that have come home. Loads before it swaps: usually there is
+    /// none, and a load does not take the line away.
     pub(super) fn take(&self, class: usize) -> FreeList {
         let inbox = &self.heads[class];
         if inbox.load(Relaxed).is_null() {

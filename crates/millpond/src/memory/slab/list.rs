@@ -7,10 +7,10 @@
 //!     +----------+----------+----------+---------------------+
 //! ```
 //!
-//! The links come behind the first word, which stays as its last user wrote it (trait `Memory`).
-//! `ahead` is set if the block was freed on another worker. It is a block some places after the
-//! next one. Its lines are in the cache of another processor, and the worker that takes this block
-//! prefetches them early enough. Along `next` alone, the worker would learn of that block too late.
+//! The links come behind the first word, which stays as its last user wrote it (trait `Memory`). If
+//! the block was freed on another worker, `ahead` is set to a block a few places after the next
+//! one. The lines of that block are in the cache of another processor, and the worker that takes
+//! this block prefetches them. Along `next` alone, the worker would find that block too late.
 
 use std::mem;
 use std::ptr::NonNull;
@@ -32,7 +32,8 @@ struct Links {
 /// The offset of the links, in bytes.
 pub(super) const LINK: usize = size_of::<u64>();
 
-/// The distance of `ahead`, in blocks: the lines of a block take as long to come as several spawns.
+/// The distance of `ahead`, in blocks: fetching the lines of a block takes as long as several
+/// spawns.
 const AHEAD: usize = 4;
 
 /// The place of the links in `block`.
@@ -58,7 +59,7 @@ unsafe fn links(block: NonNull<u8>) -> Links {
     let at = unsafe { links_of(block) };
     poison::permit(at.cast(), size_of::<Links>());
     // SAFETY: the links are mapped: only calls on their manager use lists, and the manager keeps
-    // the chunks. They are aligned, as blocks are aligned to 64. They are valid `Links`, since a
+    // the chunks. They are aligned, as blocks are aligned to 64. They are valid `Links`, because a
     // block gets them when it enters a list. No thread writes them meanwhile: the list is the
     // caller's.
     let links = unsafe { at.read() };
@@ -77,7 +78,7 @@ unsafe fn set_links(block: NonNull<u8>, next: Link, ahead: Link) {
     let at = unsafe { links_of(block) };
     poison::permit(at.cast(), size_of::<Links>());
     // SAFETY: mapped and aligned as in `links`. No other thread touches the block past its first
-    // word, since it is free and the caller's.
+    // word, because it is free and the caller's.
     unsafe { at.write(Links { next, ahead }) };
     poison::forbid(at.cast(), size_of::<Links>());
 }
@@ -108,8 +109,8 @@ impl FreeList {
         self.head = Some(block);
     }
 
-    /// Takes the block that was freed last. Prefetches the lines of the blocks that come soon,
-    /// `size` bytes each: the worker that freed them may have written them.
+    /// Takes the block that was freed last. Prefetches the lines of the next blocks, `size` bytes
+    /// each, because another worker may have written them.
     #[inline(always)]
     pub(super) fn pop(&mut self, size: usize) -> Link {
         let block = self.head?;
@@ -127,7 +128,7 @@ impl FreeList {
     }
 }
 
-/// Blocks of one class and one home, on their way there. It is a chain whose two ends are known.
+/// Blocks of one class and one home, to be sent there: a chain whose two ends are known.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     ends: Option<Chain>,

@@ -2,16 +2,15 @@
 //!
 //! - A worker takes a block from its own free list of the class, or cuts one from its chunk. No
 //!   other worker touches these, so it pays no atomic operation.
-//! - A block that its home frees goes back to that list. A block that another worker frees waits in
-//!   a batch. The batch is sent when 64 blocks of the same home and class are together, or when the
-//!   worker idles. Then one compare-and-swap sends the blocks to the home's inbox.
-//! - The home looks into its inbox when its list is empty, before it cuts fresh blocks. So a worker
-//!   that only spawns, for others that only run, needs a bounded number of blocks.
+//! - A block freed by its home goes back to that list. A block freed by another worker waits in a
+//!   batch of its home and class. When the batch has 64 blocks, or the worker idles, one
+//!   compare-and-swap sends it to the home's inbox.
+//! - If its list is empty, the home takes the blocks in its inbox before it cuts fresh ones. So a
+//!   worker that only spawns, for others that only run, needs a bounded number of blocks.
 //! - Blocks that exceed the largest class come from the system and go back there.
 //!
-//! Chunks live until the manager is dropped. A local part may outlive the manager, but is useless
-//! then: it works with its own manager only. It knows the manager by a number that is never used
-//! again.
+//! Chunks live until the manager is dropped. A local part may outlive the manager, but works only
+//! with that manager. It identifies the manager by a number that is never used again.
 
 use std::array;
 use std::ptr::NonNull;
@@ -34,11 +33,11 @@ mod loom_tests;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-/// The number of blocks of one home and class that go home together.
+/// The number of blocks of one home and class sent home together.
 const BATCH: usize = 64;
 
-/// The default memory manager: free lists of each worker by size class, and batches of blocks that
-/// go home.
+/// The default memory manager: free lists of each worker by size class, and batches of blocks sent
+/// home.
 #[derive(Debug)]
 pub struct Slabs {
     id: u64,
@@ -46,8 +45,8 @@ pub struct Slabs {
     chunks: Mutex<Vec<Chunk>>,
 }
 
-/// The part of the manager that belongs to one worker: its slabs, and the blocks of others that
-/// wait to go home.
+/// The part of the manager that belongs to one worker: its slabs, and other workers' blocks waiting
+/// to be sent home.
 #[derive(Debug)]
 pub struct Local {
     manager: u64,
@@ -78,8 +77,8 @@ struct Batches {
 // must be: chunks and blocks of the system begin a line, and so do the blocks of a class that is a
 // multiple of a line. The one class that is not is a multiple of `BLOCK_ALIGN`, and serves at most
 // 96 bytes. Nothing else uses the block: it is cut once, and from then on is either in use or in
-// one list, since `free` gets each block once. Chunks are freed with the manager. They come zeroed,
-// a slab cuts blocks of one size, and the links of the lists are in the second word.
+// one list, because `free` gets each block once. Chunks are freed with the manager. They come
+// zeroed, a slab cuts blocks of one size, and the links of the lists are in the second word.
 unsafe impl Memory for Slabs {
     type Local = Local;
     type Choice = ();
@@ -119,7 +118,7 @@ unsafe impl Memory for Slabs {
             return unsafe { self.free_elsewhere(local, block.start, tag) };
         }
         forbid_free(block.start, tag.class());
-        // SAFETY: a block of a slab, since its tag has a home. By the caller, it is free and this
+        // SAFETY: a block of a slab, because its tag has a home. By the caller, it is free and this
         // worker's.
         unsafe { local.slabs[tag.class()].free.push(block.start) };
     }
@@ -139,7 +138,7 @@ impl Slabs {
         assert!(self.id == local.manager, "a local part of another manager");
     }
 
-    /// Returns a block when the free list is empty: one that came home, else a fresh one.
+    /// Returns a block when the free list is empty: one from the inbox, else a fresh one.
     #[cold]
     #[inline(never)]
     fn refill(&self, local: &mut Local, class: usize) -> NonNull<u8> {

@@ -1,4 +1,4 @@
-//! What the slabs promise, on one thread and on several threads.
+//! The promises of the slabs, on one thread and on several threads.
 
 use std::collections::HashSet;
 use std::thread;

@@ -5,10 +5,10 @@ use crate::sync::{Locked, Mutex, MutexGuard, UnsafeCell};
 /// The kind of lock that a pool uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LockKind {
-    /// System mutexes: a thread that waits sleeps.
+    /// System mutexes: a waiting thread sleeps.
     #[default]
     System,
-    /// Spin locks: a thread that waits reads the lock again and again.
+    /// Spin locks: a waiting thread reads the lock again and again.
     Spin,
 }
 

@@ -61,8 +61,8 @@ impl Wake for Busy {
 
     #[inline]
     fn wakes(found: Found) -> bool {
-        // Some threads sleep all the same: threads that are not workers of the pool, and workers
-        // that were asleep before it was told.
+        // Some threads sleep nevertheless: threads that are not workers of the pool, and workers
+        // that slept before the pool was told.
         found != Found::Nothing
     }
 }
@@ -83,7 +83,7 @@ pub struct Named<V: Variant> {
     hungry: CachePadded<AtomicUsize>,
 }
 
-// SAFETY: a queue that one thread uses, or one thread at a time under a lock, returns each task
+// SAFETY: a queue used by one thread, or by one thread at a time under a lock, returns each task
 // once. So do the queues of `shared`, by their protocols. A task is put into one queue, or moves
 // from one to another. The locks order a put before the take.
 unsafe impl<V: Variant> Pool for Named<V> {

@@ -4,7 +4,7 @@
 
 pub use super::lock::LockKind;
 
-/// The parameters of the paper's pools. The defaults are those of the paper's text or tables.
+/// The parameters of the paper's pools. The defaults come from the paper's text or tables.
 ///
 /// ```
 /// use millpond::pool::params::{Params, Share};
@@ -49,7 +49,7 @@ pub enum Share {
     One,
     /// This many, if there are enough.
     Constant(usize),
-    /// Half of those in the queue.
+    /// Half of the queue.
     Half,
     /// As many as there are workers.
     Workers,

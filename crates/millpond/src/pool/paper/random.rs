@@ -4,7 +4,7 @@ use rand_mt::Mt;
 
 use crate::pool::random::Draw;
 
-/// C's `rand_r`, as on the system that the paper used, with floating point arithmetic (`rq1`).
+/// C's `rand_r`, as on the paper's system, with floating point arithmetic (`rq1`).
 pub struct RandR(u32);
 
 impl RandR {

@@ -1,8 +1,8 @@
 //! A work-stealing deque. The owner keeps one part of it private.
 //!
 //! After T. van Dijk and J. van de Pol, *Lace: Non-blocking Split Deque for Work-Stealing*, MuCoCoS
-//! 2014. The contended end and the growth are those of D. Chase and Y. Lev, *Dynamic Circular
-//! Work-Stealing Deque*, SPAA 2005. The memory orders are those of N. M. Lê et al., *Correct and
+//! 2014. The contended end and the growth follow D. Chase and Y. Lev, *Dynamic Circular
+//! Work-Stealing Deque*, SPAA 2005. The memory orders follow N. M. Lê et al., *Correct and
 //! Efficient Work-Stealing for Weak Memory Models*, PPoPP 2013.
 //!
 //! ```text
@@ -19,8 +19,8 @@
 //!   Buffer            slot i is slots[i mod capacity], one word each
 //! ```
 //!
-//! Indices are 64 bits wide and `top` only grows, so no value of `top` comes back. Between
-//! operations, `top <= split <= bottom`.
+//! Indices are 64 bits wide and `top` only grows, so no value of `top` repeats. Between operations,
+//! `top <= split <= bottom`.
 //!
 //! # Protocol
 //!
@@ -34,9 +34,9 @@
 //!    `split = middle`, (4) SeqCst fence, (5) read `top` again as t. The part above `middle` is
 //!    half of the tasks, but at most `MAX_TAKEN_BACK`: the owner may run one of them for long. With
 //!    one public task, go to 7.
-//! 4. If t < middle, `[middle, old split)` is private now.
+//! 4. If t < middle, `[middle, old split)` is now private.
 //! 5. If t >= middle, a thief may be between its steps b and e with index t, and with no other
-//!    index. The owner leaves that task public: it stores `split = t + 1`. Then
+//!    index. So the owner leaves that task public by storing `split = t + 1`. Then
 //!    `[t + 1, old split)` is private.
 //! 6. If that range is empty and t is the last task, the owner restores `split` and goes to 7. If t
 //!    is the old `split`, no task is left.
@@ -52,17 +52,17 @@
 //! * b. SeqCst fence.
 //! * c. Load `split`, *acquire*; if `top >= split`, there is no task.
 //! * d. Load `buffer`, *acquire*, and the slot at `top`.
-//! * e. CAS `top` to `top + 1`, *release*; if it fails, forget what was read.
+//! * e. CAS `top` to `top + 1`, *release*; if it fails, discard the slot's value.
 //!
 //! # Why it is safe
 //!
 //! * **A thief reads `split`, sleeps, and the owner takes the thief's task back.** Let the thief
-//!   hold index i. Suppose that the thief's fence (b) precedes the owner's store and fence (3, 4).
-//!   Then the owner's second read of `top` is not older than the thief's read, so t >= i. The owner
-//!   keeps only tasks above t, or only tasks from some middle > t on. Index i is in neither range.
-//!   Now suppose that the thief's fence follows the owner's. Then the thief reads `split <= i` and
-//!   gives up, or it reads a `split` that was published later. In the latter case, the slot at i
-//!   holds a public task of that later time, and the argument starts again from there.
+//!   hold index i. If the thief's fence (b) precedes the owner's (4), the owner's second read of
+//!   `top` is not older than the thief's read, so t >= i. The owner keeps only tasks above t, or
+//!   only tasks from some middle > t on; index i is in neither range. If the thief's fence follows
+//!   the owner's, the thief reads `split <= i` and gives up, or it reads a later published `split`.
+//!   In the latter case, the slot at i holds a public task of that later time, and the argument
+//!   starts again from there.
 //! * **Two thieves are at t and t + 1 while the owner decides.** The second thief has seen the CAS
 //!   of the first. If it fenced before the owner, the owner sees t + 1, too. If it fenced after the
 //!   owner, it reads a `split` of at most t + 1 and gives up.
@@ -73,13 +73,13 @@
 //!   before: its CAS is a release and the owner's read of `top` an acquire.
 //! * **A thief reads an old buffer.** No thread stores to an old buffer, so slot i holds what it
 //!   held when the owner copied it. The owner can have taken i only by the steps above. A thief
-//!   loads `buffer` after `split`, so it never looks for a task that was pushed after a growth in
-//!   the buffer from before the growth.
+//!   loads `buffer` after `split`, so it never reads a task pushed after a growth from the buffer
+//!   before the growth.
 //! * **A thief reads a slot that was never filled.** This happens only if `top` was already larger
 //!   than the thief's index when the owner copied. Then the thief's CAS fails. A thief dereferences
-//!   the word only after a CAS that succeeded.
-//! * **A worker looks for public tasks between 3 and 5 or 6, and sleeps.** It does not see a task
-//!   that is public again a moment later. No task is lost: the owner is awake, and takes back or
+//!   the word only after a successful CAS.
+//! * **A worker checks for public tasks between 3 and 5 or 6, and sleeps.** It misses a task that
+//!   is public again a moment later. No task is lost: the owner is awake, and takes back or
 //!   publishes again until its deque is empty.
 
 use std::ptr::{self, NonNull};
@@ -233,7 +233,7 @@ impl Owner {
     }
 
     /// Like [`pop`](Owner::pop), but only if the newest task is `wanted`. The second value is true
-    /// if some tasks that were public are private now.
+    /// if some public tasks became private.
     #[inline]
     pub(super) fn pop_if(&mut self, wanted: impl Fn(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
         let were_public = self.private() == 0;
@@ -273,8 +273,8 @@ impl Owner {
         self.seen = self.shared.top.load(Acquire);
     }
 
-    /// A release even when the public part shrinks. An earlier store published the tasks that stay
-    /// public, and this store hides that one.
+    /// A release even when the public part shrinks: the store that published the remaining public
+    /// tasks is hidden by this one.
     fn set_split(&mut self, split: u64) {
         self.split = split;
         self.shared.public.split.store(split, Release);
@@ -323,7 +323,7 @@ impl Owner {
         won
     }
 
-    /// Makes room for one more task. Thieves may have made some since the owner last read `top`.
+    /// Makes room for one more task. Thieves may have made room since the owner last read `top`.
     #[cold]
     fn make_room(&mut self) {
         self.look_at_top();
@@ -360,8 +360,8 @@ impl Thief {
         // visible. A `Buffer` is only ever borrowed as shared.
         let buffer = unsafe { &*buffer };
         let task = buffer.slot(index).load(Relaxed);
-        // The victim has written the header and what follows, and this thread is going to. With
-        // this prefetch, each line moves once instead of twice.
+        // The victim has written the header and the lines behind it, and this thread will write
+        // them. With this prefetch, each line moves once instead of twice.
         if let Some(header) = NonNull::new(task) {
             prefetch_for_write(header.cast(), 2 * size_of::<Header>());
         }
@@ -378,9 +378,9 @@ impl Thief {
         self.shared.public.split.load(Relaxed).saturating_sub(top)
     }
 
-    /// Whether [`steal`](Thief::steal) might find a task. It sees what was published before a
-    /// SeqCst fence that precedes a SeqCst fence of the caller. If the value of `top` is out of
-    /// date, the answer may be a wrong `true`.
+    /// Whether [`steal`](Thief::steal) might find a task. It sees tasks published before a SeqCst
+    /// fence that precedes a SeqCst fence of the caller. If the value of `top` is stale, the answer
+    /// may be a wrong `true`.
     pub(super) fn public_seen(&self) -> bool {
         let top = self.shared.top.load(Relaxed);
         top < self.shared.public.split.load(Relaxed)

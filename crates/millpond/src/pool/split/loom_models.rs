@@ -7,7 +7,7 @@ use loom::thread;
 use super::*;
 use crate::pool::testing::{Payloads, task};
 
-/// One worker puts a task and looks for a sleeper. Another registers as a sleeper and checks the
+/// One worker puts a task and checks for a sleeper. Another registers as a sleeper and checks the
 /// pool a last time. At least one of them must find the other.
 fn no_sleeper_misses(put: fn(&Split, &mut Seat) -> bool) {
     loom::model(move || {

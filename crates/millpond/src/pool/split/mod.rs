@@ -1,13 +1,13 @@
 //! The default pool: a split deque for each seat, and a shared priority queue for urgent tasks.
 //!
-//! A worker's own tasks are in its deque. Its private tasks cost no atomic operation to put and
-//! take. Thieves see only the public part, so the owner has to publish tasks. The rules:
+//! A worker's own tasks are in its deque. Putting and taking its private tasks costs no atomic
+//! operation. Thieves see only the public part, so the owner has to publish tasks. The rules:
 //!
 //! * A put publishes if the public part is empty and at least one task is left for the owner. A
 //!   lone task stays private: the owner takes it next, and a handover would cost more than most
-//!   bodies do.
-//! * A put by a body that goes on ([`Put::Spawned`]) publishes even a lone task while some worker
-//!   is hungry.
+//!   bodies.
+//! * A put by a continuing body ([`Put::Spawned`]) publishes even a lone task while some worker is
+//!   hungry.
 //! * Before a body ([`expose`](Pool::expose)), the owner publishes all tasks if none is public yet.
 //!   It does so in any case ([`leave`](Pool::leave)) before a long body, before a half of a fork,
 //!   and before a body continues after a wait.
@@ -16,14 +16,14 @@
 //! A thief takes several tasks at once. Its share is the number of the victim's public tasks,
 //! divided by the number of seats (callers' seats, too). It takes a quarter of that share, at most
 //! 32 tasks, and keeps all but the first in its own deque. So the thief fetches the lines of the
-//! victim's deque once for all of them. It fetches the lines of the next task while it runs the
-//! task before ([`next`](Pool::next)). If the first task is a fork, the thief takes no more: the
-//! oldest fork is worth the most.
+//! victim's deque once for all of them. While it runs a task, it fetches the lines of the next one
+//! ([`next`](Pool::next)). If the first task is a fork, the thief takes no more: the oldest fork is
+//! worth the most.
 //!
 //! To learn whether the public part is empty, a put reads a line that thieves write. That costs 70
 //! ns after a theft, and nothing otherwise. A put reads it when some worker is hungry, asleep or
-//! not: then the part is probably empty. One put in 64 reads it anyway, for a thief that is between
-//! two searches. Other puts use the last value.
+//! not: then the part is probably empty. One put in 64 reads it anyway, for a thief between two
+//! searches. Other puts use the last value.
 
 use crossbeam_utils::CachePadded;
 
@@ -45,7 +45,7 @@ mod urgent;
 /// The room in a deque before it first grows: 2 KiB.
 const CAPACITY: usize = if cfg!(loom) { 2 } else { 256 };
 
-/// One in this many successive puts reads what the thieves left.
+/// One in this many successive puts reads the thieves' line.
 const PATIENCE: u32 = 64;
 
 /// The most tasks that a thief takes from one victim at a time.
@@ -67,15 +67,15 @@ pub struct Seat {
     deque: Owner,
     /// There is only one seat, so there are no thieves.
     alone: bool,
-    /// Puts left until one reads what the thieves left.
+    /// The number of puts until one reads the thieves' line.
     patience: u32,
     number: usize,
     random: XorShift,
 }
 
-// SAFETY: a deque hands each task to its owner or to one thief, with everything that happened
-// before the put (see `deque`). The priority queue does the same under its lock. A task is put into
-// exactly one of them.
+// SAFETY: a deque hands each task to its owner or to one thief, and the put happens before that
+// (see `deque`). The priority queue does the same under its lock. A task is put into exactly one of
+// them.
 unsafe impl Pool for Split {
     type Local = Seat;
     type Choice = ();
@@ -171,7 +171,7 @@ unsafe impl Pool for Split {
 
 impl Split {
     /// Returns a task that runs before the seat's own tasks. Other workers must be able to find
-    /// those, since this task may hold them up by a lock.
+    /// those, because this task may hold a lock that they need.
     #[cold]
     fn before_others(local: &mut Seat, task: TaskRef) -> TaskRef {
         if !local.alone {
@@ -229,7 +229,7 @@ impl Split {
     }
 
     /// The rest of a theft: takes more tasks from the same end, while its lines are in this cache.
-    /// They are all of the first task's scope. A body that waits for a task of another scope may
+    /// They all belong to the first task's scope. A body waiting for a task of another scope may
     /// hold a lock that the first task needs. So a task of another scope must not wait behind the
     /// first one: it goes to the shared queue.
     fn keep_some_of(&self, local: &mut Seat, victim: &Thief, goes_along: impl Fn(TaskRef) -> bool) {

@@ -7,8 +7,8 @@ use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::task::TaskRef;
 
-/// A heap behind a lock. While it is empty, a worker that asks for a task pays one load of a line
-/// that no thread writes.
+/// A heap behind a lock. While it is empty, taking a task costs one load of a line that no thread
+/// writes.
 #[derive(Default)]
 pub(super) struct Urgent {
     /// Written under the lock. Without the lock it is a hint. It is exact across two SeqCst fences,

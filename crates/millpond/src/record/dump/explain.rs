@@ -1,10 +1,10 @@
 //! Makes a dump from the table of unfinished bodies: the state of each body, and what it waits for.
 //!
-//! The scheme is not asked, since it would have to be stopped. The unfinished accesses of each
-//! scope and datum are put in reference order. They are cut into versions (at a `write`, or where
-//! the scope has set the datum), and these into generations (`depend::Mode::shares`). An access
-//! that was not granted waits for the generation before its own, if the version has one. Accesses
-//! of that generation that are complete are not in the table, so it does not wait for them.
+//! The scheme is not asked, because it would have to be stopped. The unfinished accesses of each
+//! scope and datum are put in reference order. They are divided into versions (at a `write`, or
+//! where the scope has set the datum), and these into generations (`depend::Mode::shares`). An
+//! access that was not granted waits for the preceding generation of its version, if there is one.
+//! Complete accesses are not in the table, so it does not wait for them.
 
 use std::iter;
 use std::time::Duration;
@@ -43,8 +43,8 @@ pub(crate) fn explain(live: &Live, recorder: &Recorder) -> (Vec<Unfinished>, Vec
     (unfinished, busy(&bodies, since))
 }
 
-/// The body that each thread runs. It is the last one that has begun there and has neither ended
-/// nor waits.
+/// The body that each thread runs: the last one that has begun there and neither has finished nor
+/// waits.
 fn busy(bodies: &[(Id, Entry)], since: impl Fn(u64) -> Duration) -> Vec<Busy> {
     let running = || bodies.iter().filter(|(_, entry)| entry.ended.is_none());
     // By track. There are about as many tracks as threads.
@@ -146,7 +146,7 @@ impl Data {
         data
     }
 
-    /// Adds the accesses of a body, which comes after the bodies before in reference order.
+    /// Adds the accesses of a body. The bodies are added in reference order.
     fn add(&mut self, body: Ix, entry: &Entry) {
         for &Access { mode, datum, sets, .. } in &entry.accesses {
             if datum == 0 {
@@ -163,7 +163,7 @@ impl Data {
     }
 }
 
-/// Cuts a list into versions and generations.
+/// Divides a list into versions and generations.
 fn cut(list: &mut [Use]) {
     for at in 1..list.len() {
         let (before, this) = (&list[at - 1], &list[at]);
@@ -238,7 +238,7 @@ impl All<'_> {
         }
     }
 
-    /// The accesses of a task that wait, and what they wait for.
+    /// The waiting accesses of a task, and what they wait for.
     fn waits_for_data(&self, ix: Ix) -> Vec<WaitsFor> {
         let mut waits = Vec::new();
         for (place, access) in self.bodies[ix].1.accesses.iter().enumerate() {
@@ -308,8 +308,8 @@ impl All<'_> {
         vec![self.named(what, ahead)]
     }
 
-    /// The scope in which a body uses a datum. It is the body's own scope. If the body is the
-    /// closure of a scope, it may be an enclosing one.
+    /// The scope in which a body uses a datum: the body's own scope, or, for the closure of a
+    /// scope, perhaps an enclosing one.
     fn scope_of(&self, id: Id, datum: u64) -> Id {
         let opener = |id: &Id| {
             let entry = &self.bodies[self.index_of(*id)?].1;

@@ -9,7 +9,7 @@ use crate::record::{Cause, Role};
 /// If there are more bodies, a dump begins with counts and shows only this many.
 const MAX_SHOWN: usize = 100;
 
-/// A body that has run for at least this long is named first.
+/// Bodies that have run for at least this long are named first.
 const LONG: Duration = Duration::from_millis(100);
 
 impl Display for Dump {
@@ -28,7 +28,7 @@ impl Display for Dump {
             return self.unfinished.iter().try_for_each(|body| write!(f, "\n{body}"));
         };
         self.counts(f)?;
-        // Bodies that run or wait explain what others wait for.
+        // Running and waiting bodies explain what others wait for.
         let explains = |body: &&Unfinished| matches!(body.state, State::Running { .. } | State::Waiting { .. });
         let mut shown: Vec<_> = self.unfinished.iter().filter(explains).take(MAX_SHOWN).collect();
         let others = self.unfinished.iter().filter(|body| !explains(body));

@@ -1,9 +1,9 @@
 //! The admission of a scope: it counts external tasks and lets them in.
 //!
 //! Each seat has its own counts and needs no read-modify-write: one thread holds a seat at a time.
-//! The sums are exact when the scope is quiet (`worker::count`, step 7), except for threads
-//! outside that let tasks in at that moment. Such a thread counts the task in the scope first, then
-//! here. So an owner that sees the second count sees the first.
+//! The sums are exact when the scope is quiet (`worker::count`, step 7) and no outside thread is
+//! letting a task in. Such a thread counts the task first in the scope, then here. So an owner that
+//! sees the second count also sees the first.
 
 use std::alloc::Layout;
 use std::panic::Location;
@@ -53,8 +53,8 @@ impl Admission {
         unsafe { self.ops.cast().as_ref() }
     }
 
-    /// Sends a task to the workers: all its preconditions are met. Takes no reference, because the
-    /// task may end its scope before this returns.
+    /// Sends a task to the workers: all its preconditions are satisfied. Takes no reference,
+    /// because the task may end its scope before this returns.
     ///
     /// # Safety
     ///
@@ -81,9 +81,9 @@ impl Admission {
         unsafe { (ops.leave)(shared, scope_state) }
     }
 
-    /// Makes a task without its payload: held, with one precondition. Its bytes are not counted.
-    /// While code outside holds the task, it takes no room in the window, because spawns that the
-    /// window lets through may meet its preconditions.
+    /// Makes a task without its payload: held, with one precondition. Its bytes are not counted. A
+    /// held task takes no room in the window, because tasks spawned later may meet its
+    /// preconditions.
     pub(in crate::runtime) fn make(&self, vtable: &'static VTable, payload: Layout, mut options: Options) -> TaskRef {
         options.bytes = 0;
         // SAFETY: the owner of the admission keeps the scope from ending.

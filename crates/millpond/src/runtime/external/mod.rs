@@ -1,4 +1,5 @@
-//! Tasks that wait for something outside the runtime: events, futures, values that other threads set.
+//! Tasks that wait for something outside the runtime: events, futures, values that other threads
+//! set.
 
 pub(crate) mod admission;
 pub(crate) mod future;

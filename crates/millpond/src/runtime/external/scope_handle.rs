@@ -1,12 +1,12 @@
 //! A handle of a root scope, for data that was made before the scope.
 //!
-//! [`ExternalTasks`](crate::ExternalTasks) borrows its scope, so nothing that was made before the
-//! scope can keep one. A [`ScopeHandle`] can be kept anywhere: each call checks whether the scope
-//! is still open.
+//! [`ExternalTasks`](crate::ExternalTasks) borrows its scope, so data made before the scope cannot
+//! keep one. A [`ScopeHandle`] can be kept anywhere: each call checks whether the scope is still
+//! open.
 //!
-//! 1. A task that was spawned through the handle runs *inside* the scope; a thread-local says so.
-//!    The scope does not end before its tasks, so the task needs no lock. A suspended fiber keeps
-//!    the thread-local.
+//! 1. A task spawned through the handle runs *inside* the scope; a thread-local says so. The scope
+//!    does not end before its tasks, so the task needs no lock. A suspended fiber keeps the
+//!    thread-local.
 //! 2. Any other thread takes the lock and reads whether the handle is open. A task that it creates
 //!    under the lock is held, or counted as outstanding, before the thread releases the lock.
 //! 3. When the scope is quiescent and holds no task (`quiesce`), its owner closes the handle under
@@ -134,7 +134,7 @@ impl<'env> ScopeHandle<'env> {
     }
 
     /// Like [`ExternalTasks::run_future`](crate::ExternalTasks::run_future), from within a task
-    /// that was spawned through this handle.
+    /// spawned through this handle.
     ///
     /// # Panics
     ///
@@ -167,7 +167,7 @@ impl<'env> ScopeHandle<'env> {
     }
 
     /// Like [`ExternalTasks::wait_in_place`](crate::ExternalTasks::wait_in_place), from within a
-    /// task that was spawned through this handle.
+    /// task spawned through this handle.
     ///
     /// # Errors
     ///
@@ -182,8 +182,8 @@ impl<'env> ScopeHandle<'env> {
     }
 
     /// Keeps the scope from [quiescence](crate::Scope::quiesce) until the result is dropped, on any
-    /// thread. A task that was spawned through this handle uses it to wait for something outside.
-    /// It costs one atomic addition, and a subtraction in the end.
+    /// thread. A task spawned through this handle uses it to wait for something outside. It costs
+    /// one atomic addition and one subtraction.
     ///
     /// # Panics
     ///

@@ -1,8 +1,8 @@
-//! Tasks with preconditions. Any thread can meet a precondition, once.
+//! Tasks with preconditions. Any thread can satisfy a precondition, once.
 //!
-//! Only here do collections and distribution enter the runtime. A pending task has no accesses, so
-//! no scheme knows it. The owners of its preconditions hold it. When the last one is met, it goes
-//! into the pool.
+//! Collections and distribution enter the runtime only here. A pending task has no accesses, so no
+//! scheme knows it. The owners of its preconditions hold it. When the last one is satisfied, it
+//! goes into the pool.
 
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -70,8 +70,8 @@ pub struct Pending(ManuallyDrop<Precondition>);
 /// One precondition of a pending task.
 ///
 /// If it is dropped before it is satisfied, the task fails as
-/// [`Kind::Abandoned`](crate::Kind::Abandoned), so that the scope does not wait endlessly. If
-/// `mem::forget` leaks it, its scope does wait endlessly.
+/// [`Kind::Abandoned`](crate::Kind::Abandoned), so that the scope does not wait forever. If it is
+/// leaked by `mem::forget`, the scope waits forever.
 ///
 /// It may be kept anywhere, even if the task borrows: the scope does not end before it is satisfied
 /// or dropped.
@@ -203,8 +203,8 @@ impl<'s, E: Engine> ExternalTasks<'s, E> {
         unsafe { self.admission().future(options, future) }
     }
 
-    /// Like [`run_future`](ExternalTasks::run_future), but the first poll comes when all
-    /// preconditions are met.
+    /// Like [`run_future`](ExternalTasks::run_future), but first polled when all preconditions are
+    /// satisfied.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn, item::Item};
@@ -228,10 +228,10 @@ impl<'s, E: Engine> ExternalTasks<'s, E> {
         unsafe { self.admission().pending_future(options, future) }
     }
 
-    /// Polls a future in the middle of a leaf that was spawned through this value.
+    /// Polls a future in the middle of a leaf spawned through this value.
     ///
-    /// While the future waits, the leaf's stack is suspended, and the worker runs other tasks. Do
-    /// not hold anything meanwhile that keeps other tasks from running, such as a lock.
+    /// While the future waits, the leaf's stack is suspended, and the worker runs other tasks.
+    /// Meanwhile hold nothing that keeps other tasks from running, such as a lock.
     ///
     /// While the future waits, the scope can be [quiescent](crate::Scope::quiesce).
     ///
@@ -266,7 +266,7 @@ impl<'s, E: Engine> ExternalTasks<'s, E> {
 pub enum WaitError {
     /// The future waits, and all its wakers are dropped.
     Abandoned,
-    /// The future waits, and there is no stack on which the worker could continue meanwhile.
+    /// The future waits, and there is no other stack for the worker.
     NoStack {
         /// How many stacks of this worker wait.
         waiting: usize,
@@ -351,8 +351,8 @@ impl Precondition {
         Precondition(task)
     }
 
-    /// Meets the precondition. The last one sends the task to the workers. Everything that happened
-    /// before each call happens before the task's body. Takes constant time and runs no body.
+    /// Satisfies the precondition. The last one sends the task to the workers. Everything before
+    /// each call happens before the task's body. Takes constant time and runs no body.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};

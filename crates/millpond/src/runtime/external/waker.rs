@@ -1,4 +1,4 @@
-//! Wakers of bodies that wait for a future.
+//! Wakers of bodies waiting for a future.
 
 use std::ptr::NonNull;
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use std::vec;
 use crate::error::Error;
 use crate::runtime::session::SessionJoin;
 
-/// What several joins gave so far: their values, or the first failure. Causes come before
+/// The results of several joins so far: their values, or the first failure. Causes come before
 /// consequences, as for a scope.
 #[derive(Debug)]
 pub(crate) struct Gathered<O> {
@@ -20,7 +20,7 @@ impl<O> Gathered<O> {
         Gathered { values: Vec::with_capacity(joins), failure: None }
     }
 
-    /// Adds what the next join gave.
+    /// Adds the next join's result.
     pub(crate) fn add(&mut self, result: Result<O, Error>) {
         match (result, &self.failure) {
             (Ok(value), None) => self.values.push(value),

@@ -1,5 +1,5 @@
-//! The join of a task that was not complete at its spawn. It is notified of the end, and takes the
-//! value out of the task's block.
+//! The join of a task that was not complete at its spawn. It is notified of the completion, and
+//! takes the value out of the task's block.
 //!
 //! A join that is not complete is notified through a watcher in its scope's list. It has at most
 //! one there:
@@ -7,14 +7,14 @@
 //! 1. The join puts the watcher into the list, then sets WATCHED in the task's state
 //!    (`task::state`). The completer sets DONE. If it finds WATCHED, it takes the watcher out and
 //!    notifies it. So either the join sees DONE, or the completer finds the watcher.
-//! 2. A poll with the previous poll's waker leaves the watcher in place. The completer will notify
-//!    it, or does so now, after the DONE that this poll did not see. Then another poll follows.
+//! 2. A poll with the previous poll's waker leaves the watcher in place. If this poll does not see
+//!    DONE, the completer will notify that watcher, or is doing so. Then another poll follows.
 //! 3. A poll with another waker, or `wait` after a poll, takes the old watcher back first. If the
 //!    watcher is gone, the completer has it, so DONE is set. If the completer reads the list
-//!    between the removal and the insertion, it finds nothing. Then step 1 sees its DONE: the
+//!    between the removal and the insertion, it finds nothing; then step 1 sees DONE, because the
 //!    list's lock orders the two.
 //! 4. If step 1 sees DONE, the join takes the watcher back. If the watcher is gone (an earlier poll
-//!    had set WATCHED), the completer is notifying it. A waiter must not continue before it was
+//!    had set WATCHED), the completer is notifying it. A waiter must not continue before it is
 //!    woken.
 
 use std::cell::Cell;
@@ -120,8 +120,8 @@ impl<O, K: Release> Pending<O, K> {
 
     fn state(&self) -> &State {
         // SAFETY: a counted task's block is kept for the join. Otherwise the manager keeps the
-        // first word of a block a state (`Memory::largest_stable`). The rest of the header may be
-        // another task's by now, so no reference to it is made.
+        // first word of a block a state (`Memory::largest_stable`). The rest of the header may
+        // belong to another task by now, so no reference to it is made.
         unsafe { Header::state_at(self.task).as_ref() }
     }
 
@@ -241,7 +241,7 @@ impl<O, K: Release> Pending<O, K> {
         self.take_with(failure)
     }
 
-    /// A task may fail after its body: it was the last to use a value whose drop panicked. Then
+    /// A task may fail after its body, if it was the last to use a value whose drop panicked. Then
     /// only the scope has the failure.
     fn take_with(mut self, failure: Option<Error>) -> Result<O, Error> {
         // The drop releases the block.
@@ -281,7 +281,7 @@ impl<O, K: Release> Drop for Pending<O, K> {
 }
 
 /// Drops the value of a dropped join. If that panics, the scope fails with the task's label, no
-/// matter when the task ends.
+/// matter when the task completes.
 pub(super) fn drop_value<O>(value: O, task: impl FnOnce() -> (NonNull<ScopeState>, u64, Label)) {
     if let Err(caught) = catch(|| drop(value)) {
         let (scope_state, order, label) = task();

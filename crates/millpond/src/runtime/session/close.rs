@@ -13,8 +13,7 @@ use crate::worker::watch::Tell;
 /// The end of a session: a future that is ready when all tasks are complete. Made by
 /// [`Session::close`].
 ///
-/// Dropping it before it is ready cancels the tasks that have not begun, like the drop of the
-/// session.
+/// Dropping it before it is ready cancels the tasks that have not begun, like dropping the session.
 ///
 /// ```
 /// use millpond::{Close, Runtime, Spawn};
@@ -74,7 +73,7 @@ impl<E: Engine> Future for Close<E> {
         if !waits {
             return Poll::Ready(core.result(self.place));
         }
-        // The tasks that this worker keeps from the others may be the awaited ones.
+        // The private tasks of this worker may be the awaited ones.
         current::step_back();
         Poll::Pending
     }

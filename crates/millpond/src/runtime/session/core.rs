@@ -1,13 +1,13 @@
 //! The core of a session: how threads issue on it, how callers wait for room, and how it ends.
 //!
-//! The tasks point to the session's scope, which is in its core. The values `Session`,
-//! `SessionJoin`, `Close` and `Permit` keep the core by reference counts.
+//! The tasks point to the session's scope, which is in its core. `Session`, `SessionJoin`, `Close`
+//! and `Permit` hold counted references to the core.
 //!
 //! 1. *Issuing.* The thread that holds the lock `issuing` owns the scope, like the thread of a
-//!    scope's body. It runs no user code except the `==` of reducers, and waits for nothing except
-//!    an inject seat. Lock order: `issuing`, then the inject lock. `current::Visit` marks, on a
-//!    worker too, that its thread holds such a lock. So a `==` that uses a session panics before it
-//!    requests a lock.
+//!    scope's body. Under the lock it runs no user code except the `==` of reducers, and waits for
+//!    nothing except an inject seat. Lock order: `issuing`, then the inject lock. `current::Visit`
+//!    marks a thread that holds one of these locks, also on a worker. So a `==` that uses a session
+//!    panics before it requests a lock.
 //! 2. *Closing.* The first thread that drops, detaches or closes the session, or drops the runtime,
 //!    takes the lock, sets `closed`, and closes the scope. A spawn that finds `closed` issues
 //!    nothing: its join has failed.
@@ -17,19 +17,19 @@
 //!    9) and calls `end`. If there was no task, the closer calls it.
 //! 4. `end` records the completion, releases the claims on handles, and removes the session from
 //!    the runtime's list. Then it notifies the waiters for the end and for room. A waiter for the
-//!    end puts itself into `ending` under that lock, unless it finds `ended`.
-//! 5. *Room* (`worker::count`, step 8). A future or a thread that waits for room is in `waits`. It
-//!    adds itself under `issuing`, requests a notification from the next subtraction, and compares
-//!    what it has seen with the present values. So it sees a completion, sees a returned `Permit`,
-//!    or is notified. If it is no longer in the list, it is being notified: a thread must not
-//!    continue before it was woken.
+//!    end stores itself in `ending` under that lock, unless it finds `ended`.
+//! 5. *Room* (`worker::count`, step 8). A future or a thread that waits for room is in `waits`.
+//!    Under `issuing` it adds itself, requests a notification from the next subtraction, and
+//!    compares the counts with those that it read before. So it sees a completion, sees a returned
+//!    `Permit`, or is notified. If it is no longer in the list, it is being notified: a thread must
+//!    not continue before it is woken.
 //! 6. A `Permit` counts as a task in flight (`reserved`). A spawn through it subtracts one there
-//!    and adds one in the scope, under the lock. A permit that is returned first subtracts one,
-//!    then notifies the list.
+//!    and adds one in the scope, under the lock. Returning a permit first subtracts one, then
+//!    notifies the list.
 //! 7. In the child of a fork none of this happens and no lock is taken: a thread of the parent may
 //!    hold any of them.
 //! 8. Only the runtime's own drop joins its threads. At its end, the core drops its reference to
-//!    them. If that was the last one, a body has dropped the runtime, and its worker ends the
+//!    them. If that was the last reference, a body has dropped the runtime, and its worker ends the
 //!    threads.
 
 use std::mem::ManuallyDrop;
@@ -285,9 +285,9 @@ impl<E: Engine> Core<E> {
         let issue = match how {
             How::WithRuntime if !visits_any() => Some(self.issuing.lock()),
             // Only the owner of the session's value uses it, apart from the runtime's drop, which
-            // closes it, too. This may also be the drop of a value under an inject lock, where no
-            // thread may wait for `issuing`. Or it is the runtime's drop in the comparison of
-            // reducers, and this session may be in the middle of that comparison.
+            // closes it, too. A value may also be dropped under an inject lock, where no thread may
+            // wait for `issuing`. Or the comparison of reducers drops the runtime, perhaps in the
+            // middle of a spawn on this session.
             _ => self.issuing.try_lock(),
         };
         let Some(mut issue) = issue else { return };

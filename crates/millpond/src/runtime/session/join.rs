@@ -13,7 +13,7 @@ use crate::worker::current;
 ///
 /// Dropping it does not affect the task; [`cancel`](SessionJoin::cancel) cancels it. It keeps the
 /// task's block and the shared state of the session and the runtime, but not the runtime's threads.
-/// Each poll takes constant time. The join wakes the last caller that polled it, once. Its errors
+/// A poll takes constant time. The join wakes only the last caller that polled it, once. Its errors
 /// are the same as for [`Spawn::wait`](crate::Spawn::wait).
 ///
 /// ```
@@ -81,8 +81,8 @@ impl<O> SessionJoin<O> {
     /// The values of several tasks, as one future, in the order of the joins. For a thread that may
     /// block, there is [`Spawn::wait_all`](crate::Spawn::wait_all).
     ///
-    /// The future waits for all of the tasks, even after a failure. Its error is the first failure
-    /// in the order of the joins that is no [consequence](Error) of another one. If there is no such
+    /// The future waits for all tasks, even after a failure. Its error is the first failure in the
+    /// order of the joins that is no [consequence](Error) of another one. If there is no such
     /// failure, it is the first consequence. Await the joins one by one to see each failure.
     ///
     /// The call takes all joins out of the iterator. If the iterator spawns the tasks, it has
@@ -105,7 +105,7 @@ impl<O> SessionJoin<O> {
 
     /// Cancels the task. If its body has not begun, the body never runs. When its turn comes, the
     /// task fails as [`Kind::Cancelled`](crate::Kind::Cancelled). So does each descendant that has
-    /// not begun. The values that they should have changed are poisoned, as after
+    /// not begun. The values to be changed by these tasks are poisoned, as after
     /// [`CancelToken::cancel`](crate::CancelToken::cancel).
     ///
     /// A running body continues, and a complete task stays complete. The rest of the session

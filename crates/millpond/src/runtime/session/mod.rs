@@ -44,20 +44,20 @@ pub use self::permit::{Permit, Reserve};
 /// A scope that borrows nothing: its tasks are `'static`, and its joins are `Send` futures.
 ///
 /// The tasks run on the runtime's workers. Any thread can spawn. To share a session, put it into an
-/// [`Arc`] or lend it to scoped threads. Spawns of several threads happen one after the other;
-/// their order is the reference order.
+/// [`Arc`] or lend it to scoped threads. Spawns from several threads happen one after the other,
+/// and this order is the reference order.
 ///
 /// # The end of a session
 ///
-/// | | tasks that have not begun | bodies that run | what waits |
+/// | | tasks not yet begun | running bodies | what waits |
 /// |---|---|---|---|
-/// | drop the session | are cancelled | go on | nothing |
-/// | [`detach`](Session::detach) | run | go on | nothing |
-/// | `close().await` ([`Session::close`]) | run | go on | the future |
-/// | `close().wait()` ([`Close::wait`]) | run | go on | this thread |
-/// | drop the runtime | are cancelled | go on | this thread, until these have ended |
+/// | drop the session | are cancelled | continue | nothing |
+/// | [`detach`](Session::detach) | run | continue | nothing |
+/// | `close().await` ([`Session::close`]) | run | continue | the future |
+/// | `close().wait()` ([`Close::wait`]) | run | continue | this thread |
+/// | drop the runtime | are cancelled | continue | this thread, until the bodies have finished |
 ///
-/// So a future that owns a session can be dropped at any time, for instance by a timeout. Its tasks
+/// So a future that owns a session can be dropped at any time, for instance by a timeout: its tasks
 /// are cancelled, and the executor's thread is not blocked. Dropping a join never cancels;
 /// [`SessionJoin::cancel`] does. The runtime cannot stop a running body. Give a long body the
 /// session's [`cancel_token`](Spawn::cancel_token), and let it check the token.
@@ -68,13 +68,13 @@ pub use self::permit::{Permit, Reserve};
 /// After the runtime was dropped, a spawn on one of its sessions does nothing, and its join fails
 /// as [`Kind::Cancelled`](crate::Kind::Cancelled). The session's [`close`](Session::close) then
 /// returns [`Kind::Cancelled`](crate::Kind::Cancelled), too. It may also do so if its last task has
-/// just ended. A body that drops its own runtime does not wait.
+/// just completed. A body that drops its own runtime does not wait.
 ///
 /// # Waiting
 ///
 /// If the window is full, a [`spawn`](Spawn::spawn) blocks its thread until there is room. Async
 /// code awaits [`reserve`](Session::reserve) first. In a task of the same runtime, a spawn lets
-/// other tasks run and, if that makes no room, exceeds the limit. So do not hold a lock that the
+/// other tasks run and, if that makes no room, exceeds the limit. So do not hold a lock that these
 /// tasks need during a spawn.
 ///
 /// [`set`](Spawn::set), [`wait`](Spawn::wait), [`wait_on`](Spawn::wait_on) and
@@ -82,8 +82,8 @@ pub use self::permit::{Permit, Reserve};
 /// joins.
 ///
 /// A task that waits does not occupy its worker: another thread works in its place, or the body is
-/// suspended. But a task must not wait for its own session's end, nor for anything else that can
-/// only happen after the task itself has ended.
+/// suspended. But a task must not wait for its own session's end, nor for anything else that needs
+/// the task to finish first.
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};
@@ -164,8 +164,7 @@ impl<E: Engine> Session<E> {
         Close::new(self, Location::caller())
     }
 
-    /// Lets the tasks run to their end without the session. Never waits. Only the joins report
-    /// failures.
+    /// Drops the session, but lets all its tasks run. Never waits. Only the joins report failures.
     ///
     /// The drop of the runtime cancels tasks that have not begun by then, and waits for the others.
     ///
@@ -184,18 +183,18 @@ impl<E: Engine> Session<E> {
         self.core.close(How::Detached);
     }
 
-    /// Waits for room in the window and keeps it: the next spawn through the [`Permit`] does not
-    /// wait. Use it in async code, where [`spawn`](Spawn::spawn) would block the executor's thread.
-    /// See [`Permit`] for an example.
+    /// Reserves room in the window: the next spawn through the [`Permit`] does not wait. Use it in
+    /// async code, where [`spawn`](Spawn::spawn) would block the executor's thread. See [`Permit`]
+    /// for an example.
     ///
-    /// It takes constant time if there is room. There is room if both limits allow it:
+    /// Takes constant time if there is room, which means both:
     ///
     /// - Fewer tasks are in flight, permits included, than
     ///   [`Builder::window`](crate::Builder::window).
     /// - These tasks hold fewer bytes than [`Builder::window_bytes`](crate::Builder::window_bytes).
     ///
-    /// After the window was full, a quarter of it must be free again. Then all waiting futures are
-    /// woken. The bytes of a task with a permit may exceed the limit.
+    /// After the window was full, the waiting futures are woken when a quarter of it is free. The
+    /// bytes of a task with a permit may exceed the limit.
     ///
     /// Unlike for a spawn, the limit is hard in a body as well. A body that waits for room in its
     /// own session may wait for its own end.
@@ -223,8 +222,8 @@ impl<E: Engine> Session<E> {
         self.send(used, options, accesses, body, ParentCode::<'static, 'static, E, Root, A, F, O, R>::NEST)
     }
 
-    /// Spawns on the workers: a session's own thread runs no bodies. Uses the permit if it is not
-    /// `used` yet, and then sets `used`.
+    /// Spawns on the workers: a session's own thread runs no bodies. Uses the permit unless it is
+    /// `used`, and then sets `used`.
     fn send<A, F, O>(
         &self,
         used: &Cell<bool>,
@@ -239,7 +238,7 @@ impl<E: Engine> Session<E> {
     {
         let (core, scope_state) = (&self.core, &self.core.scope_state);
         let refuse = |error, body| {
-            // The closure's captures may panic as they are dropped; the task has failed already.
+            // Dropping the closure's captures may panic; the task has failed already.
             let _ = catch(|| drop(body));
             SessionJoin::refused(error)
         };

@@ -16,7 +16,7 @@ pub(crate) struct OpenSessions<E: Engine>(Mutex<Open<E>>);
 struct Open<E: Engine> {
     /// By the number that handles know.
     sessions: HashMap<u64, Weak<Core<E>>>,
-    /// The runtime's drop, which waits until no session is left.
+    /// The waiting drop of the runtime: it waits until no session is left.
     tell: Option<Tell>,
 }
 

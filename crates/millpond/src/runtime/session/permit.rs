@@ -38,8 +38,8 @@ pub struct Reserve<'a, E: Engine = DefaultEngine> {
 /// Further spawns are like spawns on the session itself, and wait if the window is full. Dropping
 /// an unused permit frees the place for another task.
 ///
-/// A permit that is kept reduces the room for other tasks. With a window of *n* tasks, a future
-/// that holds *n* permits and awaits another one never ends.
+/// An unused permit reduces the room for other tasks. With a window of *n* tasks, a future that
+/// holds *n* permits and awaits another one waits forever.
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};
@@ -109,7 +109,7 @@ impl<'a, E: Engine> Future for Reserve<'a, E> {
                     drop(issuing);
                     self.place = Some(place);
                     if sure {
-                        // The tasks that this worker keeps from the others may be the awaited ones.
+                        // The private tasks of this worker may be the awaited ones.
                         current::step_back();
                         return Poll::Pending;
                     }

@@ -55,9 +55,9 @@ pub(crate) fn may_run(versions: &[NonNull<Version>], modes: Modes) -> bool {
     (0..modes.count).all(|index| modes.at(index) == Mode::Write || unsafe { versions[index].as_ref() }.is_produced())
 }
 
-/// The first access by which a compact task should have written, but has not.
-// A loop, not an iterator adapter: an adapter would be a separate function and a call, where only a
-// compare is needed.
+/// The first `write` that a compact task has not set.
+// A loop, because an iterator adapter would be a separate function: a call instead of one
+// comparison.
 #[inline(always)]
 pub(crate) fn first_unwritten(versions: &[NonNull<Version>], modes: Modes) -> Option<usize> {
     for (index, version) in versions.iter().enumerate() {
@@ -82,7 +82,7 @@ pub(crate) unsafe fn take_compact_body<S, F, O>(task: TaskRef, modes: Modes) -> 
 /// The code of a leaf or a parent, for one set of types.
 pub(crate) struct Code<'s, B, A, F, O, R>(PhantomData<(&'s (), B, A, F, O, R)>);
 
-/// The layout of the payload: for the body, and for the result of a task that is joined.
+/// The layout of the payload: for the body, and for the result of a joined task.
 pub(crate) const fn payload<S, F, O>() -> Layout {
     let body = Layout::new::<Body<S, F>>();
     let result = Layout::new::<Result<O, Error>>();
@@ -136,7 +136,7 @@ unsafe fn take_body<S, F, O>(task: TaskRef) -> Body<S, F> {
 unsafe fn discard<S, F, O>(task: TaskRef) {
     // SAFETY: the body exists and will not be run.
     let body = unsafe { take_body::<S, F, O>(task) };
-    // The closure's captures may panic as they are dropped; the task has failed already.
+    // Dropping the closure's captures may panic; the task has failed already.
     let _ = catch(|| drop(body));
 }
 
@@ -222,8 +222,8 @@ where
         }
     }
 
-    /// The compact form of a leaf that returns nothing and whose type determines its accesses. The
-    /// compiler then knows them.
+    /// The compact form of a leaf that returns nothing and whose type determines its accesses, so
+    /// that the compiler knows them.
     const COMPACT: Option<CompactKind> = compact::<A::Shape, F, O>(A::MODES, Self::run_compact);
 
     /// # Safety

@@ -36,7 +36,7 @@ unsafe fn run(task: TaskRef, _worker: *const ()) -> Result<(), Error> {
 }
 
 impl<E: WorkerEngine> Worker<E> {
-    /// Spawns the task that ends the open reduction of a datum. Its place in reference order is
+    /// Spawns the task that closes the open reduction of a datum. Its place in reference order is
     /// `order`.
     pub(crate) fn combine(&self, scope_state: &ScopeState, reduction: NonNull<Reduction>, order: u64) {
         E::combine_reduction(self, scope_state, reduction, order);

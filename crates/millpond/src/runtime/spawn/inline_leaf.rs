@@ -1,12 +1,15 @@
 //! Leaves that run at their spawn and are never tasks: no block, no issue to the scheme, no queue.
 //!
-//! If the kind of a leaf is short and all its accesses would be granted now, it runs before `spawn`
-//! returns. Nothing can be issued in its scope meanwhile, so no thread looks for it. It needs only
-//! its accesses, as records on the spawner's stack, during its body. If only such leaves use a
-//! datum, the issuer touches only its own cache line and the value's ([`Datum::is_free`]).
+//! If the bodies of a leaf's kind are short and all its accesses would be granted now, it runs
+//! before `spawn` returns. Nothing can be issued in its scope meanwhile, so no other thread needs
+//! to know of it. It needs only its accesses, as records on the spawner's stack, during its body.
+//!
+//! A datum is *quiet* if its current version is idle and produced, no reduction is open, and only
+//! inline leaves have used the version since the issuer saw that ([`Datum::is_free`]). For a quiet
+//! datum, the issuer touches only the cache lines of the datum and of the value.
 //!
 //! Every other leaf takes the long way, through a block (`runtime::spawn::issue`), and may still
-//! run at its spawn. This applies to:
+//! run at its spawn. Its reason is one of these:
 //!
 //! - A recording, declared bytes, or misuse.
 //! - Commutative and concurrent accesses, and reductions.
@@ -33,7 +36,8 @@ use crate::worker::grain;
 
 /// The most accesses of such a leaf: the most that a tuple can have.
 const MAX_ACCESSES: usize = 20;
-/// Up to this many accesses, each is compared with all earlier ones, which saves the datum a store.
+/// With at most this many accesses, each is compared with all earlier ones. This saves a store to
+/// the datum.
 const MAX_COMPARED_ACCESSES: usize = 4;
 
 /// One spawn in this many takes the long way, if leaves run while tasks wait in the pool.
@@ -46,10 +50,10 @@ struct Records<'a> {
     count: usize,
 }
 
-/// Checks whether every access would be granted, and its value exists.
+/// Checks whether every access would be granted, and whether its value exists.
 struct Look<'a, E: Engine> {
     claim: u64,
-    /// The place in reference order that the leaf would have.
+    /// The leaf's place in reference order.
     order: u64,
     free: bool,
     few: bool,
@@ -86,17 +90,18 @@ impl<E: Engine> Look<'_, E> {
     }
 }
 
-/// Whether the leaf at `order` of scope `claim` may use at once a datum that is not known to be
-/// quiet. The tracker is passed by value, so that the caller's state stays in registers.
+/// Whether the leaf at `order` of scope `claim` may use now a datum that is not known to be quiet
+/// (see the [module](self)). The tracker is passed by value, so that the caller's state stays in
+/// registers.
 #[inline(never)]
 fn becomes_free<T: Tracker>(datum: &Datum, claim: u64, order: u64, tracker: T, mode: Mode) -> bool {
-    // It reads while tasks wait in the pool, perhaps for this thread. From time to time the spawn
-    // takes the long way, where its owner serves them (`Worker::throttle`).
+    // The leaf reads, perhaps while tasks wait in the pool for this thread. So from time to time
+    // its spawn takes the long way, where this thread may run them (`Worker::throttle`).
     let looks = || !(order / 2).is_multiple_of(LONG_WAY) || datum.is_quiet_for(claim);
     (datum.is_claimed_by(claim) || datum.claim(claim, tracker)) && datum.is_free(tracker, mode) && looks()
 }
 
-// Always inlined: where a leaf is spawned, its modes are known, and little code is left.
+// Always inlined: the modes are known at the place of the spawn, so little code is left.
 impl<E: Engine> Visitor for Look<'_, E> {
     #[inline(always)]
     fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
@@ -128,8 +133,7 @@ impl Records<'_> {
 impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     /// Runs a leaf now, if that is possible without a task. Otherwise returns its accesses and its
     /// body.
-    // Takes both by value. Called code borrows them only if the leaf fails, so all of it can stay
-    // in registers.
+    // Takes both by value. They are borrowed only if the leaf fails, so they can stay in registers.
     #[inline(always)]
     pub(crate) fn try_run_inline<A, F, O, R>(
         &self,
@@ -174,8 +178,8 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         Ok(Err(self.failed_inline(options.label(), why, order, accesses)))
     }
 
-    /// Fails a leaf that ran at once, because its body left no value, or because it did not set an
-    /// access. The values that it would have written are missing.
+    /// Fails a leaf that ran at once, because its body left no value or did not set an access. The
+    /// values that it would have written are missing.
     #[cold]
     #[inline(never)]
     fn failed_inline<A: Accesses<'s, B>>(

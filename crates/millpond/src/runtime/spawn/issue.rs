@@ -24,8 +24,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) options: &'a Options,
     pub(crate) vtable: &'static VTable,
     pub(crate) payload: Layout,
-    /// Whether the task would run at its spawn if all its accesses were granted. Only then the
-    /// scheme is asked.
+    /// Whether the task would run at its spawn if all its accesses were granted. Only then is the
+    /// scheme asked.
     pub(crate) may_run: bool,
 }
 
@@ -45,9 +45,9 @@ pub(crate) struct Prepared<S> {
     pub(crate) retired_before: usize,
 }
 
-/// Frees versions that a prepare has retired, after all state is consistent: the drop of a value
-/// may run any code, a spawn included. A drop that panics is the scope's failure; the writing task
-/// has got its own version.
+/// Frees versions that a prepare has retired, after all state is consistent: dropping a value may
+/// run any code, even a spawn. A panic of the drop is the scope's failure; the writing task has its
+/// own version.
 #[cold]
 pub(crate) fn free_retired(retired: Vec<Retired>, scope_state: &ScopeState, options: &Options) {
     for (version, order) in retired {
@@ -126,8 +126,8 @@ impl<E: WorkerEngine> Orders<E> for ByScheme {
 }
 
 impl<E: WorkerEngine> Worker<E> {
-    /// Makes a task from accesses that `orders` orders: allocates, claims handles, renames, and finds
-    /// out whether it is ready.
+    /// Makes a task whose accesses `orders` orders: allocates, claims handles, renames, and checks
+    /// whether the task is ready.
     #[inline(always)]
     pub(crate) fn prepare<'s, B, A: Accesses<'s, B>, O: Orders<E>>(
         &self,

@@ -1,4 +1,4 @@
-//! Tasks that are spawned with a name and other options.
+//! Tasks spawned with a name and other options.
 
 use std::panic::Location;
 
@@ -9,7 +9,7 @@ use crate::handle::access::{Accesses, ArgsOf};
 use crate::names::TaskName;
 use crate::runtime::outcome::{Boxed, Tried};
 
-/// A task that is about to be spawned, with a name. Made by [`Spawn::task`] or
+/// A task to be spawned, with a name. Made by [`Spawn::task`] or
 /// [`ExternalTasks::task`](crate::ExternalTasks::task). Its options are kept in the task's block.
 #[must_use = "spawn it"]
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +47,8 @@ impl<'a, S> Task<'a, S> {
         self
     }
 
-    /// A hint: tasks of higher priority are taken first. The catalogue says which pools ignore it.
-    /// In the default pool, positive priorities overtake, and others count as 0.
+    /// A hint: tasks of higher priority are taken first. In the default pool, positive priorities
+    /// overtake, and others count as 0. The catalogue says which pools ignore the hint.
     ///
     /// The hint affects tasks that could run now. If commutative tasks wait for the same datum, it
     /// does not determine which one is next.
@@ -73,9 +73,9 @@ impl<'a, S> Task<'a, S> {
     }
 
     /// Declares the bytes that the task holds until it is complete, for the window in bytes. Count
-    /// memory that the runtime does not see. Data that the task leaves in a handle no longer counts
-    /// when it is complete. [`Builder::window_bytes`](crate::Builder::window_bytes) shows how to
-    /// limit a pipeline.
+    /// memory that the runtime does not see. Data left in a handle no longer counts when the task
+    /// is complete. [`Builder::window_bytes`](crate::Builder::window_bytes) shows how to limit a
+    /// pipeline.
     pub fn bytes(mut self, bytes: usize) -> Self {
         self.options.bytes = bytes;
         self

@@ -14,8 +14,8 @@ pub struct Options {
     pub(crate) label: Option<Label>,
     pub(crate) bytes: usize,
     pub(crate) priority: i8,
-    /// The task shares only its data with others, and its body does not wait. So no one can observe
-    /// whether it runs at its spawn.
+    /// The task shares only its declared data with others, and its body does not wait. So a program
+    /// cannot observe whether it runs at its spawn.
     pub(crate) portable: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Passes a prepared task to the recording. It visits the accesses a second time, so that a task
-//! that is not recorded pays nothing.
+//! Passes a prepared task to the recording. It visits the accesses a second time, so that an
+//! unrecorded task pays nothing.
 
 use std::ptr::NonNull;
 

@@ -1,4 +1,4 @@
-//! The task builder: writes the records of a task that is prepared (`issue`).
+//! The task builder: writes the records of a task while it is prepared (`issue`).
 
 use std::ptr::NonNull;
 
@@ -41,8 +41,8 @@ pub(super) struct TaskBuilder<'a, E: WorkerEngine, O> {
 }
 
 impl<'a, E: WorkerEngine, O: Orders<E>> TaskBuilder<'a, E, O> {
-    /// A builder whose first record goes to `next`. `may_run` says whether the task would run at its
-    /// spawn.
+    /// A builder whose first record goes to `next`. `may_run` says whether the task would run at
+    /// its spawn.
     #[inline(always)]
     pub(super) fn new(
         orders: O,
@@ -58,8 +58,8 @@ impl<'a, E: WorkerEngine, O: Orders<E>> TaskBuilder<'a, E, O> {
         TaskBuilder { orders, worker, scope_state, task, order, claim, next, index: 0, flags, ready: may_run, misuse }
     }
 
-    /// All accesses were visited. Returns whether the task may run at its spawn, and the position of
-    /// its payload: `room`, unless an access was misused.
+    /// All accesses were visited. Returns whether the task may run at its spawn, and the position
+    /// of its payload: `room`, unless an access was misused.
     #[inline(always)]
     pub(super) fn end(&self, room: NonNull<()>, align: usize) -> (bool, NonNull<()>) {
         if self.flags != 0 {
@@ -139,8 +139,9 @@ impl<'a, E: WorkerEngine, O: Orders<E>> TaskBuilder<'a, E, O> {
         self.next = unsafe { self.next.add(1) };
     }
 
-    /// A task fails if it names a handle twice with modes that must not be combined. What it would
-    /// have written must be poisoned. Unless both accesses are alike, they count as one `inout`.
+    /// A task fails if it names a handle twice with modes that must not be combined. The data that
+    /// it would have written must be poisoned. Unless both accesses are alike, they count as one
+    /// `inout`.
     #[cold]
     fn strengthen(&mut self, datum: &Datum, mode: Mode, alike: bool) {
         if self.misuse != Misuse::Duplicate {
@@ -194,8 +195,8 @@ impl<'a, E: WorkerEngine, O: Orders<E>> TaskBuilder<'a, E, O> {
         record.addr().get() - self.task.0.addr().get()
     }
 
-    /// Fails a task that declares a mode that the scheme does not order. What it would have changed
-    /// is poisoned, so the access is issued, as an `inout`.
+    /// Fails a task that declares a mode unsupported by the scheme. The access is issued as an
+    /// `inout`, so that the datum is poisoned.
     #[cold]
     fn refuse(&mut self, datum: &Datum, mode: Mode) {
         let arg = self.index - 1;
@@ -216,7 +217,7 @@ impl<'a, E: WorkerEngine, O: Orders<E>> TaskBuilder<'a, E, O> {
         datum.reduction().filter(|open| self.scope_state.compare(|| unsafe { open.as_ref() }.is(reducer)))
     }
 
-    /// Ends the open reduction of a datum.
+    /// Closes the open reduction of a datum.
     #[cold]
     fn end_reduction(&mut self, reduction: NonNull<Reduction>) {
         self.worker.combine(self.scope_state, reduction, self.order - 1);

@@ -61,8 +61,7 @@ impl Members for Chain {
 
 /// A ring through the tags of its members. All operations but `for_each` are O(1).
 ///
-/// A cleared ring stays a ring, but has no first member any more. So its members leave it like any
-/// other ring.
+/// Clearing only forgets the first member. So the members of a cleared ring leave it as usual.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Ring {

@@ -13,7 +13,7 @@ const MAX_KEPT_EDGES: usize = 64;
 /// An access's tag. Its record points to it from its issue to its release.
 #[derive(Default)]
 pub struct Tag {
-    /// The number of edges into the access whose origin is not released.
+    /// The number of edges into the access from unreleased accesses.
     pub(super) incoming: AtomicU32,
     /// The targets of the outgoing edges, in issue order.
     edges: Guarded<Vec<NonNull<Record>>>,

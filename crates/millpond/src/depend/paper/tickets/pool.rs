@@ -1,11 +1,12 @@
 //! The pool of waiting tasks that workers search: chains by the depth of a task in the task graph
 //! (TG §4.4), with a table of chains for each nesting level.
 //!
-//! A search first checks a few tasks where a ready one is likely: from the innermost level and the
-//! least depth on, since deeper tasks wait for a task before them. If it finds none, it continues
-//! where the last search stopped, round all tasks, and again checks only a few: other threads need
-//! the lock. A table grows with the range of depths in it. Chains are linked through the tasks. A
-//! search takes O(1). In the worst case, finding the only ready task takes O(waiting tasks).
+//! A search first checks a few tasks where a ready one is likely: from the innermost nesting level
+//! and the least depth on, because deeper tasks wait for a task before them. If it finds none, it
+//! continues the round over all tasks where the last search stopped. Again it checks only a few,
+//! because other threads need the lock. A table grows with the range of depths in it. Chains are
+//! linked through the tasks. A search takes O(1). In the worst case, finding the only ready task
+//! takes O(waiting tasks).
 //!
 //! Protocol:
 //!
@@ -13,8 +14,8 @@
 //!    one that is being put.
 //! 2. **Put**, under the lock: increment `waiting` by a swap, then check whether the task is ready.
 //!    If it is, the caller owns it. Otherwise it is linked.
-//! 3. **Release**, after the fetch-and-add by which it counted itself: if `waiting` is not 0, and
-//!    `changed` is not true, swap `changed` to true.
+//! 3. **Release**, after the fetch-and-add that counts it: if `waiting` is not 0 and `changed` is
+//!    false, swap `changed` to true.
 //! 4. **Find**: if `changed` or `unfinished` is true, take the lock. If `changed` is true, set
 //!    `unfinished`, then swap `changed` to false; a new round begins, with as many checks as there
 //!    are tasks. Check the likely tasks, then continue the round. Afterwards `unfinished` says
@@ -29,14 +30,13 @@
 //!
 //! * **Put against release.** A put swaps, then checks. A release counts itself, then loads
 //!   `waiting`. In the total order, either the put sees the release, or the release sees a waiting
-//!   task. In the second case, a find comes after the task is linked, since it needs the lock.
-//! * **A round that misses a release.** A round began for a release but misses it. Then its checks
-//!   precede that release's count, so its swap (4) precedes the release's load of `changed`. So
-//!   `changed` is true after this release: by its own swap, or by that of another release after
-//!   (4). Another round follows.
-//! * **Sleep.** A worker does not sleep while `changed` or `unfinished` is true. While a round goes
-//!   on, one of them is true: a thread that reads the false of the round's swap also reads what was
-//!   set before it. A thread that has released reads both, and wakes a worker, if one sleeps
+//!   task. In the second case, a find comes after the task is linked, because it needs the lock.
+//! * **A round that misses a release.** If the checks of a round miss a release, they precede its
+//!   count. So the round's swap (4) precedes the release's load of `changed`. So `changed` is true
+//!   after this release, by its own swap or by another release's after (4). Another round follows.
+//! * **Sleep.** A worker does not sleep while `changed` or `unfinished` is true. During a round,
+//!   one of them is true: a thread that reads the false of the round's swap also reads what was set
+//!   before it. A releasing thread reads both, and wakes a sleeping worker, if there is one
 //!   (`Worker::release_one`). A thread that finds a task passes this on (`Worker::search`).
 
 use std::ptr::{self, NonNull};

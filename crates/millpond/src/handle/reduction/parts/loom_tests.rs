@@ -5,7 +5,7 @@ use loom::thread;
 use super::*;
 use crate::sync::Arc;
 
-/// What a member does, as in `Reduction`.
+/// Acts as a member of a `Reduction`.
 fn contribute(parts: &Parts<String>, member: u32) {
     let mut part = match parts.spare() {
         Some(Spare::Identity(part)) => part,

@@ -9,7 +9,7 @@ use crate::memory::chunk::{Chunk, Rest};
 use crate::memory::class::SIZES;
 use crate::sync::Mutex;
 
-/// The number of blocks in an array that is allocated when needed (TP: "some elements").
+/// The number of blocks in an array allocated when needed (TP: "some elements").
 const SOME_BLOCKS: usize = 64;
 
 /// The bytes of an array for a whole list.
@@ -28,7 +28,7 @@ pub(super) struct Bin {
     items: bool,
 }
 
-// SAFETY: the blocks and items that it points to belong to its holder, on any thread.
+// SAFETY: the blocks and items to which it points belong to its holder, on any thread.
 unsafe impl Send for Bin {}
 
 /// Batches of one size class. Workers balance their bins with them.
@@ -40,7 +40,7 @@ pub(super) struct Shelf {
     has_items: bool,
 }
 
-/// Links a free block to the next one, if the block itself does not.
+/// Links a free block to the next one, if the block itself has no link.
 #[repr(C)]
 struct Item {
     block: NonNull<u8>,

@@ -1,4 +1,4 @@
-//! Chains of free nodes: free lists, and parts of free lists that move from one list to another.
+//! Chains of free nodes: free lists, and parts moved from one free list to another.
 //!
 //! ```text
 //!      0              8          16
@@ -75,8 +75,8 @@ impl Chain {
     }
 }
 
-/// The nodes at one place. If there are too many, a batch of them goes elsewhere. To find a batch
-/// without a scan, the stock keeps one apart, full or empty.
+/// The nodes at one place. If there are too many, a batch of them goes elsewhere. The stock keeps
+/// one batch separate, full or empty, so that it finds a batch without a scan.
 #[derive(Debug, Default)]
 pub(super) struct Stock {
     top: Chain,

@@ -5,8 +5,8 @@
 //!
 //! A manager has *bins*. A bin holds the free blocks of one size class in one place. [`FreeLists`]
 //! says where the bins are, and whether workers balance them. [`Links`] and [`Refill`] say what a
-//! bin consists of. [`Handling`] says in which order the manager asks its sources. The rows of the
-//! table are in [`variants`](super::variants).
+//! bin consists of. [`Handling`] is the order of the manager's sources. The rows of the table are
+//! in [`variants`](super::variants).
 //!
 //! ```text
 //!              central             distributed          central and distributed
@@ -22,9 +22,9 @@
 //! size class has its own lists. The paper allocates the whole array of a list at the start. Here,
 //! the array comes with the first block of its class, and another one follows when it is used up.
 //!
-//! A block that is freed on a worker stays there, unless the manager has central lists. So consider
-//! distributed lists alone, as the paper has them, and a program in which one worker spawns all
-//! tasks and others run them. This program takes fresh memory for each task.
+//! A block that is freed on a worker stays there, unless the manager has central lists. So with
+//! distributed lists alone, as in the paper, a program in which one worker spawns all tasks and
+//! others run them takes fresh memory for each task.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -84,7 +84,7 @@ unsafe impl<V: Variant> Send for Local<V> {}
 // aligned as it must be: chunks begin a line, and so do the blocks of a class that is a multiple of
 // a line. The one class that is not is a multiple of `BLOCK_ALIGN`, and serves at most 96 bytes.
 // Nothing else uses the block: it is cut once, and from then on is either in use or in one bin or
-// shelf, since `free` gets each block once. A bin belongs to one worker or is behind a lock; a
+// shelf, because `free` gets each block once. A bin belongs to one worker or is behind a lock; a
 // shelf is behind a lock. The blocks of chunks are stable. The chunks come zeroed and are freed
 // with the manager, a bin cuts blocks of one size, and links leave the first word alone.
 unsafe impl<V: Variant> Memory for Named<V> {

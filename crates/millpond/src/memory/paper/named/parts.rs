@@ -24,7 +24,7 @@ pub enum Links {
     Blocks,
 }
 
-/// How much the manager asks of the system when there is no free block.
+/// How much memory the manager requests from the system when there is no free block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refill {
     /// One block.
@@ -42,7 +42,7 @@ pub enum Handling {
     WhenNeeded,
     /// All at once, after the allocation. They go onto the free list.
     AfterAllocation,
-    /// One by one, before the manager asks the central list.
+    /// One by one, before the central list is used.
     BeforeCentral,
 }
 
@@ -53,9 +53,9 @@ pub struct Parts {
     pub free_lists: FreeLists,
     /// What links them.
     pub links: Links,
-    /// How much the manager asks of the system.
+    /// How much memory the manager requests from the system.
     pub refill: Refill,
-    /// When the manager cuts blocks from what it gets.
+    /// When the manager cuts blocks from the requested memory.
     pub handling: Handling,
     /// Whether workers balance spare items in one place, too. If not, each worker gets missing
     /// items from the system, and gives surplus ones back.

@@ -1,4 +1,4 @@
-//! What all managers of the table promise, and how they differ.
+//! The common promises of all managers of the table, and their differences.
 
 use std::collections::HashSet;
 

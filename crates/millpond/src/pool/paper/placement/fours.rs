@@ -71,8 +71,8 @@ impl Fours {
         Some(block)
     }
 
-    /// Takes the newest task of the newest block, if it is `wanted`. Removes the block if it is
-    /// empty then.
+    /// Takes the newest task of the newest block, if it is `wanted`. Then removes the block if it
+    /// is empty.
     pub(super) fn pop_task_if(&mut self, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         let block = self.head.as_deref_mut()?;
         let task = block.pop_if(wanted);
@@ -87,8 +87,8 @@ impl Fours {
     }
 }
 
-/// Empty blocks that one worker uses again. The number is limited: a worker that takes other
-/// workers' blocks gets more than it gives.
+/// Empty blocks that one worker uses again. Their number is limited, because a worker that takes
+/// other workers' blocks gets more than it gives.
 #[derive(Debug, Default)]
 #[expect(clippy::vec_box, reason = "lists take them as they are")]
 pub(super) struct Spare(Vec<Box<Four>>);
@@ -115,7 +115,7 @@ impl Spare {
 
 impl Drop for Fours {
     fn drop(&mut self) {
-        // One by one: to drop a long list recursively would need a deep stack.
+        // One by one: dropping a long list recursively would need a deep stack.
         while self.pop().is_some() {}
     }
 }

@@ -1,5 +1,5 @@
 //! Two queues for each worker (TP §3.5, "randomized local pools"). A worker draws one of its
-//! queues. If another worker holds the lock of that queue, it goes to the other one. A worker whose
+//! queues. If another worker holds the lock of that queue, it takes the other one. A worker whose
 //! queues are empty steals from both queues of the others.
 
 use crossbeam_utils::CachePadded;

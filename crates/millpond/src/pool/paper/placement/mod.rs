@@ -21,8 +21,8 @@ pub(crate) use public::Public;
 pub(crate) use random::Random;
 pub(crate) use stealing::Stealing;
 
-/// Where a worker puts tasks, and where it looks for them. See [`Pool`](crate::pool::Pool), which
-/// has the same methods.
+/// Where a worker puts tasks, and where it searches for them. See [`Pool`](crate::pool::Pool),
+/// which has the same methods.
 pub trait Placement: Send + Sync + Sized + 'static {
     /// The names of the [`Params`] that affect it.
     const PARAMS: &'static [&'static str];
@@ -30,7 +30,7 @@ pub trait Placement: Send + Sync + Sized + 'static {
     /// The part of the pool that belongs to one worker.
     type Seat: Send + 'static;
 
-    /// Whether a worker can get the tasks that another worker has put.
+    /// Whether a worker can get the tasks put by another worker.
     const BALANCES: bool = true;
 
     fn new(seats: usize, params: &Params) -> (Self, Vec<Self::Seat>);
@@ -60,7 +60,7 @@ pub enum Found {
 }
 
 impl Found {
-    /// The result of a put into a queue for all workers, which was empty or not.
+    /// The result of a put into a queue for all workers.
     #[inline]
     fn of_put(was_empty: bool) -> Self {
         if was_empty { Found::InAnEmptyQueue } else { Found::BehindOthers }

@@ -1,9 +1,9 @@
 //! A queue for each worker, which no other worker reads (TP §3.3). There is no lock, and no
 //! balance.
 //!
-//! A worker runs the tasks that it puts. It leaves its tasks to all workers in two cases only: when
+//! A worker runs the tasks that it puts. It leaves its tasks to all workers in only two cases: when
 //! it gives up its seat, and when it may be kept from its queue until others have run the tasks
-//! there. So a thread may spawn tasks and run none, and every program still ends.
+//! there. So every program ends, even if a thread spawns tasks and runs none.
 
 use super::super::params::Params;
 use super::super::queue::{List, Queue};

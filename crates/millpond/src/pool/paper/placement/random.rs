@@ -1,6 +1,6 @@
-//! Several queues for each worker, which all workers share (TP §3.2). A task goes into a queue that
-//! is drawn. A worker that wants a task searches all queues, in an order that is drawn, until it
-//! finds one.
+//! Several queues for each worker, which all workers share (TP §3.2). A task goes into a randomly
+//! drawn queue. A worker that needs a task searches all queues in a random order until it finds
+//! one.
 
 use crossbeam_utils::CachePadded;
 

@@ -55,8 +55,8 @@ impl<S: Shared> Placement for Stealing<S> {
         let more = |len| self.share.more(len, workers);
         let stolen =
             others.filter(|queue| !queue.looks_empty()).find_map(|queue| queue.steal(more, &mut seat.stolen_tasks))?;
-        // In reverse: the task that was stolen last is put first. After a theft from the working
-        // end, this keeps the victim's order.
+        // In reverse: the task stolen last is put first. After a theft from the working end, this
+        // keeps the victim's order.
         seat.stolen_tasks.drain(..).rev().for_each(|task| _ = self.queues[seat.number].put(task));
         Some(stolen)
     }

@@ -1,5 +1,5 @@
-//! An array that is allocated at the start. The paper's array has a fixed size. Here, another array
-//! follows when one is full.
+//! An array allocated at the start. The paper's array has a fixed size. Here, another array follows
+//! when one is full.
 
 use std::mem;
 
@@ -15,8 +15,8 @@ pub struct Array {
     top: Vec<TaskRef>,
     /// The arrays below, all full.
     full: Vec<Vec<TaskRef>>,
-    /// An array that was on top. It is kept, so that a queue that grows and shrinks does not
-    /// allocate each time.
+    /// An emptied array. It is kept, so that a queue that grows and shrinks does not allocate each
+    /// time.
     empty: Option<Vec<TaskRef>>,
 }
 

@@ -25,7 +25,7 @@ pub trait Queue: Default + Send {
     fn len(&self) -> usize;
 }
 
-/// A queue that has an opposite end, too.
+/// A queue that also has an opposite end.
 pub trait TwoEnds: Queue {
     /// Takes the oldest task.
     fn pop_oldest(&mut self) -> Option<TaskRef>;
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
     use crate::pool::testing::{number, task};
 
-    /// Many more tasks than an array has room for.
+    /// Many more tasks than fit into an array.
     const MANY: usize = 5000;
 
     fn last_in_first_out<Q: Queue>() {

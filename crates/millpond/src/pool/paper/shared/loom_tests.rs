@@ -1,5 +1,5 @@
 //! Models of the queues with more than one lock, at their shortest, where both ends meet. They use
-//! spin locks, since loom lets a thread that tries a mutex wait for it.
+//! spin locks, because loom lets a thread that tries a mutex wait for it.
 
 use loom::thread;
 

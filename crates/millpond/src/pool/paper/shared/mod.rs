@@ -37,7 +37,7 @@ pub trait Shared: Send + Sync + Sized + 'static {
     fn steal(&self, more: impl FnOnce(usize) -> usize, stolen_tasks: &mut Vec<TaskRef>) -> Option<TaskRef>;
 
     /// Whether the queue is empty, without a lock. The answer is exact if a SeqCst fence follows
-    /// the last put and another one precedes this call. Otherwise it is an estimate.
+    /// the last put and another one precedes this call, and otherwise an estimate.
     fn looks_empty(&self) -> bool;
 }
 

@@ -7,19 +7,19 @@
 //!
 //! The locks of two neighbours guard the links between them: `next` of the first and `prev` of the
 //! second. A thread that holds a node's lock may read both links of that node. So a put takes two
-//! locks. A take needs three: the end's, the node's, and that of the node behind it.
+//! locks. A take takes three: the end's, the node's, and the lock of the node behind it.
 //!
 //! - At `first`, a thread waits for locks, in the direction of `next`.
 //! - At `last`, a thread waits for the lock of `last` while it holds no other lock. It only tries
-//!   the other locks, against that direction. If one of them is taken, the thread releases all and
+//!   the other locks, against that direction. If one of them is held, the thread releases all and
 //!   starts again.
 //!
 //! So threads never wait in a circle. A thread that waits holds only nodes in front of the one it
 //! waits for. No thread that holds a node waits for a node in front of it.
 //!
-//! A node whose task was taken is used again, at the end where it was. An end that has no spare
-//! nodes takes those of the other end, if that end's lock is free. The memory of a node stays
-//! allocated until the list is dropped.
+//! A node whose task was taken is used again, at the same end. An end without spare nodes takes the
+//! other end's, if that end's lock is free. The memory of a node stays allocated until the list is
+//! dropped.
 //!
 //! A node is not used again while another thread tries its lock. That thread holds the lock of a
 //! neighbour, and the neighbour's link says that the two are neighbours. To take the node, a thread
@@ -74,7 +74,7 @@ struct Terminal {
 struct Node {
     gate: Gate,
     task: Checked<Option<TaskRef>>,
-    // The locks guard these, as the module says. They are atomic since `looks_empty` reads one
+    // The locks guard these, as the module says. They are atomic because `looks_empty` reads one
     // without a lock.
     prev: AtomicPtr<Node>,
     next: AtomicPtr<Node>,
@@ -125,8 +125,8 @@ impl<O> PerTask<O> {
         node
     }
 
-    /// Takes the task of a node that is no longer in the list. The caller holds its lock and that
-    /// of the end `mine`.
+    /// Takes the task of a node that is no longer in the list. The caller holds its lock and the
+    /// lock of the end `mine`.
     fn vacate(&self, node: NonNull<Node>, held: Held<'_>, mine: &Terminal) -> Option<TaskRef> {
         let task = at(node).task.take();
         drop(held);
@@ -224,7 +224,7 @@ impl<O: Order> Shared for PerTask<O> {
         if O::FIFO { self.put_last(task) } else { self.put_first(task) }
     }
 
-    /// Looks before it locks. Otherwise, threads that look for a first task would keep its putter
+    /// Checks before it locks. Otherwise, searching threads would keep the putter of a first task
     /// from the lock.
     fn take(&self) -> Option<TaskRef> {
         if self.looks_empty() { None } else { self.take_first(|_| true) }
@@ -234,7 +234,7 @@ impl<O: Order> Shared for PerTask<O> {
         self.take_first(wanted)
     }
 
-    /// The length is not known without a scan. So more than one task is taken only if the share
+    /// The length is not known without counting. So more than one task is taken only if the share
     /// does not depend on the length.
     fn steal(&self, more: impl FnOnce(usize) -> usize, stolen_tasks: &mut Vec<TaskRef>) -> Option<TaskRef> {
         let take = || if O::FIFO || self.looks_empty() { self.take() } else { self.take_last() };

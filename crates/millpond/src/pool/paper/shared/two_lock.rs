@@ -5,16 +5,16 @@
 //! The node at the head is a dummy. Its successor has the oldest task.
 //!
 //! - Put, with the tail's lock: the new node has no successor. A release store makes it the
-//!   successor of the last node. From then on it is the last node.
+//!   successor of the last node; from then on it is the last node.
 //! - Take, with the head's lock: an acquire load reads the successor of the dummy. The successor
-//!   gives up its task, and is the dummy from then on. The old dummy is free. It was not the last
-//!   node, so no put reads it.
+//!   gives up its task and becomes the dummy. The old dummy is free: it was not the last node, so
+//!   no put reads it.
 //!
 //! A put and a take meet only at the link of the dummy, when the queue is empty. The take sees
 //! either the new node with its task, or no node.
 //!
-//! Nodes that takes have freed are used again. A put that has no node takes all of them, if the
-//! head's lock is free. No thread waits for a lock while it holds another one.
+//! Nodes freed by takes are used again. A put without a node takes all of them, if the head's lock
+//! is free. No thread waits for a lock while it holds another one.
 
 use std::mem;
 use std::ptr::{self, NonNull};

@@ -111,7 +111,7 @@ fn stolen_room_is_used_again() {
     assert_eq!(owner.buffer.capacity(), 4);
 }
 
-/// What the owner does between pushes in one of the stress tests below.
+/// The owner's actions between pushes in one of the stress tests below.
 type Habit = fn(&mut Owner, &mut XorShift, &Payloads);
 
 /// Pushes `TASKS` tasks while three thieves steal them.

@@ -1,17 +1,17 @@
 //! One poll of a future, and the alarm that wakes it afterwards.
 //!
 //! 1. Before a poll, `unmet` of the task's header is 1: a guard. No other thread has the task. The
-//!    first clone of the poll's waker makes the alarm, which adds a precondition. Later clones are
-//!    the same alarm.
-//! 2. A thread that wakes the future takes the precondition out, under a lock, and meets it. So
+//!    first clone of the poll's waker makes the alarm, which adds a precondition. Later clones
+//!    share this alarm.
+//! 2. A thread that wakes the future takes the precondition out, under a lock, and satisfies it. So
 //!    this happens once.
-//! 3. If the future is pending, the poller removes the guard. The thread that meets the last of the
-//!    two, guard or alarm, lets the task in.
+//! 3. If the future is pending, the poller removes the guard. The thread that removes the last of
+//!    the two, guard or alarm, lets the task in.
 //! 4. If the future has ended, the task's header may be freed, but other threads may still have the
-//!    alarm. The poller takes the precondition out of it. If another thread has taken it already,
-//!    the poller waits until that thread has met it. Then only the guard is left, so no thread lets
-//!    the task in.
-//! 5. If all clones are dropped and no thread has woken the future, none ever will. The
+//!    alarm. So the poller first takes the precondition out of it. If another thread has taken it
+//!    already, the poller waits until that thread has satisfied it. Then only the guard is left, so
+//!    no thread lets the task in.
+//! 5. If all clones are dropped and no thread has woken the future, no thread ever will. The
 //!    precondition is dropped with the alarm, which marks the header as abandoned.
 
 use std::mem;
@@ -25,16 +25,16 @@ use crate::task::TaskRef;
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// An alarm holds this: a precondition that the header of a task counts.
+/// The precondition in an alarm, counted by the header of a task.
 pub(in crate::runtime) trait Rings: Send + 'static {
     /// A precondition that is counted.
     fn of(task: TaskRef) -> Self;
 
-    /// Meets the precondition. If it is dropped instead, it can never be met.
+    /// Satisfies the precondition. If it is dropped instead, it can never be satisfied.
     fn ring(self);
 }
 
-/// Wakes a future that waits, once.
+/// Wakes a waiting future, once.
 #[derive(Debug)]
 struct Alarm<P>(Mutex<Option<P>>);
 
@@ -59,7 +59,7 @@ pub(in crate::runtime) struct Turn<P: Rings> {
 }
 
 impl<P: Rings> Drop for Turn<P> {
-    /// The future has ended, successfully or not: its alarm, which other threads may still have,
+    /// The future has ended, successfully or not. Other threads may still have its alarm, but it
     /// has no effect from now on.
     fn drop(&mut self) {
         if self.waits {
@@ -105,7 +105,7 @@ impl<P: Rings> Turn<P> {
 
     /// # Safety
     ///
-    /// `turn` belongs to the poll that made the waker, and that poll is not over.
+    /// `turn` belongs to the poll that made the waker, and that poll has not returned.
     unsafe fn clone(turn: *const ()) -> RawWaker {
         // SAFETY: as the caller promises.
         let turn = unsafe { &*turn.cast::<Self>() };

@@ -10,9 +10,9 @@
 //!   middle of its body.
 //!
 //! A pending future (`alarm`) is first counted as held. Then the worker removes the guard of its
-//! poll. If the future was woken meanwhile, the worker lets it in at once. Only then the worker
-//! counts its activity as ended. That activity was counted when the future was let in; at the first
-//! poll, it is part of the running body.
+//! poll. If the future was woken meanwhile, the worker lets it in at once. Only then does the
+//! worker subtract the activity of this poll. It was counted when the future was let in; at the
+//! first poll, it is part of the running body.
 
 use std::panic::Location;
 use std::pin::Pin;
@@ -157,8 +157,7 @@ impl<E: WorkerEngine> Worker<E> {
         }
     }
 
-    /// Polls a task that was taken from the pool. Returns the task that is complete with it, if
-    /// any.
+    /// Polls a task taken from the pool. Returns the task that is complete with it, if any.
     pub(crate) fn run_future(&self, task: TaskRef) -> Option<TaskRef> {
         if !may_start(task)
             && let Some(error) = refusal(task)
@@ -166,8 +165,8 @@ impl<E: WorkerEngine> Worker<E> {
             return self.refuse(task, error);
         }
         let again = task.header().has(flag::SUSPENDED);
-        // Other workers must be able to find the waiting tasks while a long body runs. The run time
-        // of the rest of a body is unknown.
+        // Other workers must find the waiting tasks while a long body runs, and the remaining run
+        // time of a body is unknown.
         if again || !self.shared().kinds.is_short(task.header().vtable()) {
             self.leave_tasks(Leave::Body);
         }
@@ -232,7 +231,7 @@ impl<E: WorkerEngine> Worker<E> {
         }
     }
 
-    /// Suspends the stack until the future that waits on it is woken.
+    /// Suspends the stack until the future waiting on it is woken.
     fn wait_held(&self, task: TaskRef, waiter: &Waiter) {
         if task.header().only_one_is_unmet() {
             // It was woken meanwhile. Other tasks run first, because it may have woken itself.

@@ -20,7 +20,7 @@ struct Block {
 struct World {
     pool: Pool,
     sleep: Sleep,
-    /// The counter that all tasks wait for, like that of a version.
+    /// The counter that all tasks wait for, like a version's.
     released: AtomicUsize,
 }
 

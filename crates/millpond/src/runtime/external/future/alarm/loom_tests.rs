@@ -112,7 +112,7 @@ fn loom_woken_while_it_is_put_aside() {
     model(2, true, false);
 }
 
-/// Threads still wake a future that has ended. They do not touch its task after it is freed.
+/// Threads still wake an ended future. They do not touch its task after it is freed.
 #[test]
 fn loom_woken_when_it_has_ended() {
     model(2, true, true);
