@@ -28,7 +28,7 @@ pub struct Path<E: Engine = DefaultEngine> {
 /// Tasks of a graph with at most one access per task.
 const TASKS: u64 = 10_000;
 /// Tasks of a graph with several accesses per task.
-const FEWER: u64 = 2000;
+const TASKS_OF_SEVERAL_ACCESSES: u64 = 2000;
 /// Tiles in a row of the matrix.
 const TILES: u64 = 16;
 /// Rounds of generations, and the consecutive readers of a round.
@@ -66,7 +66,13 @@ pub static JOIN: Path = Path { name: "join", tasks: fib(FIB + 1) - 1, data: 1, c
 
 /// Tasks that each change `N` data of their own.
 const fn accesses<const N: usize>(name: &'static str) -> Path {
-    Path { name, tasks: FEWER, data: FEWER * N as u64, changes: FEWER * N as u64, run: several::<N> }
+    Path {
+        name,
+        tasks: TASKS_OF_SEVERAL_ACCESSES,
+        data: TASKS_OF_SEVERAL_ACCESSES * N as u64,
+        changes: TASKS_OF_SEVERAL_ACCESSES * N as u64,
+        run: several::<N>,
+    }
 }
 
 fn named<E: Engine>(mut paths: impl Iterator<Item = &'static Path<E>>, name: &str) -> Option<&'static Path<E>> {

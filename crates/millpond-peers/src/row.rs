@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 /// The minimum share of the other workers in a queued run that counts. With empty bodies, a run on
 /// one worker alone is the fastest and shows nothing.
-const LEAST_SHARE: f64 = 0.2;
+const MIN_SHARE: f64 = 0.2;
 
 /// A measured point.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ impl Row {
     pub fn take(&mut self, run: Outcome, want: u64) {
         self.verified &= run.sum == want;
         let elsewhere = shares(&run.ran, self.workers).iter().skip(1).sum::<f64>();
-        if self.needs_both() && !run.ran.is_empty() && elsewhere < LEAST_SHARE {
+        if self.needs_both() && !run.ran.is_empty() && elsewhere < MIN_SHARE {
             self.left_out += 1;
         } else {
             self.runs.push(run);

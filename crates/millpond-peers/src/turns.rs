@@ -10,7 +10,7 @@ use std::collections::hash_map::Entry;
 
 /// The maximum time of a program's run of empty tasks, in seconds. A slower one gets a smaller
 /// graph.
-const LONGEST_RUN: f64 = 0.2;
+const MAX_RUN_SECONDS: f64 = 0.2;
 /// The fraction of a graph that is run to estimate the time of all of it.
 const PROBE: f64 = 1.0 / 32.0;
 /// How often it is run. The fastest run counts.
@@ -46,13 +46,13 @@ impl Started {
         // The minimum excludes costs that occur once, such as waking threads.
         for _ in 0..PROBES {
             time = time.min(self.run(runtime, workers, &Case::empty(probe))?.time.as_secs_f64());
-            if time > LONGEST_RUN {
+            if time > MAX_RUN_SECONDS {
                 break;
             }
         }
         let expected = time / probe.tasks().max(1) as f64 * graph.tasks() as f64;
         let is_program = Runtime::find(runtime).is_some_and(Runtime::is_program);
-        Ok(if !is_program || expected <= LONGEST_RUN { graph } else { graph.scaled(LONGEST_RUN / expected) })
+        Ok(if !is_program || expected <= MAX_RUN_SECONDS { graph } else { graph.scaled(MAX_RUN_SECONDS / expected) })
     }
 }
 

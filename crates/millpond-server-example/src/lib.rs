@@ -44,7 +44,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 /// The maximum length of a line, in bytes.
-const LONGEST_LINE: usize = 1024;
+const MAX_LINE_BYTES: usize = 1024;
 
 /// The count of numbers that one task tests.
 const NUMBERS_PER_TASK: u64 = 2_000;
@@ -176,7 +176,7 @@ async fn read_line(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Strin
         line.extend_from_slice(&there[..end.unwrap_or(there.len())]);
         let used = end.map_or(there.len(), |end| end + 1);
         stream.consume(used);
-        if line.len() > LONGEST_LINE {
+        if line.len() > MAX_LINE_BYTES {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the line is too long"));
         }
         if end.is_some() {

@@ -9,7 +9,7 @@ use crate::program::Work;
 use crate::speed::Speed;
 
 /// The maximum work that is counted exactly: 10^8 seconds. There is room for the overhead.
-pub(crate) const MOST_WORK: Work = 100_000_000_000_000_000;
+pub(crate) const MAX_WORK_NANOS: Work = 100_000_000_000_000_000;
 
 /// A machine.
 #[derive(Clone, Debug)]

@@ -29,7 +29,7 @@ struct Times {
 
 /// The maximum number of pieces of a gap. A program may change its state a million times, and have
 /// a hundred idle workers.
-const MOST_PIECES: usize = 16;
+const MAX_PIECES: usize = 16;
 
 impl Blocked {
     pub(crate) fn of(run: &Run) -> Blocked {
@@ -73,7 +73,7 @@ impl Blocked {
         let (mut pieces, mut at) = (Vec::<Gap>::new(), from);
         while at < to {
             let (reason, until, on) = self.piece(at, why, on);
-            let (until, full) = (until.min(to), pieces.len() == MOST_PIECES);
+            let (until, full) = (until.min(to), pieces.len() == MAX_PIECES);
             match pieces.last_mut() {
                 Some(last) if last.reason == reason => last.to = until,
                 _ if full => return vec![self.mostly(from, to, why)],

@@ -55,7 +55,7 @@ pub(crate) struct Gap {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AtThefts {
     /// Scans of stacks or pools that found something, and the number of tasks that they took.
-    pub(crate) looks: u64,
+    pub(crate) scans: u64,
     pub(crate) closures: u64,
     /// Gaps between two bodies in which the worker waited for a stolen closure and took nothing.
     pub(crate) waits: u64,
@@ -113,23 +113,23 @@ pub(crate) fn account(run: &Run, blocked: &Blocked, line: &Line, from: u64, to: 
 
 /// The remaining thefts of a track.
 struct Thefts<'a> {
-    looks: &'a [(u64, u32)],
+    scans: &'a [(u64, u32)],
     waits: &'a [(u64, u64)],
 }
 
 impl Thefts<'_> {
     fn of(line: &Line) -> Thefts<'_> {
-        Thefts { looks: &line.looks, waits: &line.at_thefts }
+        Thefts { scans: &line.scans, waits: &line.at_thefts }
     }
 
     /// Between two bodies, the worker was busy with something else from `from` to `to`. Then it was
     /// idle until `end`.
     fn add(&mut self, sum: &mut AtThefts, from: u64, to: u64, end: u64) {
-        let looks = self.looks.split_off(..self.looks.partition_point(|&(at, _)| at <= end)).unwrap_or_default();
+        let scans = self.scans.split_off(..self.scans.partition_point(|&(at, _)| at <= end)).unwrap_or_default();
         let waits = self.waits.split_off(..self.waits.partition_point(|&(since, _)| since < end)).unwrap_or_default();
         let (mut found, mut waited) = (false, 0);
-        for &(_, closures) in looks.iter().filter(|&&(at, _)| at >= from) {
-            (found, sum.looks, sum.closures) = (true, sum.looks + 1, sum.closures.saturating_add(closures.into()));
+        for &(_, closures) in scans.iter().filter(|&&(at, _)| at >= from) {
+            (found, sum.scans, sum.closures) = (true, sum.scans + 1, sum.closures.saturating_add(closures.into()));
         }
         for &(since, until) in waits {
             waited += until.min(to).saturating_sub(since.max(from));

@@ -131,7 +131,7 @@ pub(crate) struct Line {
     pub(crate) idle: Vec<(u64, u64)>,
     pub(crate) steals: u64,
     /// When it took tasks from others, and how many.
-    pub(crate) looks: Vec<(u64, u32)>,
+    pub(crate) scans: Vec<(u64, u32)>,
     /// When it waited for a stolen closure of the stack that it ran.
     pub(crate) at_thefts: Vec<(u64, u64)>,
     /// The time in spawning.
@@ -230,14 +230,14 @@ impl Run {
 
 impl Line {
     fn of(track: Track) -> Line {
-        let (looks, at_thefts) = (Vec::new(), Vec::new());
+        let (scans, at_thefts) = (Vec::new(), Vec::new());
         Line {
             track,
             name: String::new(),
             runs: Vec::new(),
             idle: Vec::new(),
             steals: 0,
-            looks,
+            scans,
             at_thefts,
             spawning: 0,
         }

@@ -99,7 +99,7 @@ pub struct IdleTime {
 pub struct Thefts {
     /// How often a worker scanned a stack, perhaps its own suspended one, and took something. Also
     /// how often it took something from a pool that a thief had left there.
-    pub looks: u64,
+    pub scans: u64,
     /// The number of closures that all scans took. A closure that was left in a pool and taken from
     /// there counts each time.
     pub closures: u64,
@@ -116,39 +116,39 @@ pub struct Thefts {
 impl Thefts {
     fn of(run: &Run, accounts: &[(usize, Account)]) -> Option<Thefts> {
         let sum = |part: fn(&AtThefts) -> u64| total(accounts.iter().map(|(_, account)| part(&account.at_thefts)));
-        let (looks, closures, waits) = (sum(|at| at.looks), sum(|at| at.closures), sum(|at| at.waits));
+        let (scans, closures, waits) = (sum(|at| at.scans), sum(|at| at.closures), sum(|at| at.waits));
         let (seconds, idle) = (run.seconds(sum(|at| at.time)), run.seconds(sum(|at| at.idle)));
-        (run.has_stacks && looks > 0).then_some(Thefts { looks, closures, waits, seconds, idle })
+        (run.has_stacks && scans > 0).then_some(Thefts { scans, closures, waits, seconds, idle })
     }
 
     /// The average time of a scan or a wait.
     ///
     /// ```
-    /// let thefts = millpond_trace::Thefts { looks: 30, closures: 45, waits: 10, seconds: 80e-6, idle: 60e-6 };
+    /// let thefts = millpond_trace::Thefts { scans: 30, closures: 45, waits: 10, seconds: 80e-6, idle: 60e-6 };
     /// assert!((thefts.seconds_each() - 2e-6).abs() < 1e-12);
     /// ```
     pub fn seconds_each(&self) -> f64 {
-        self.seconds / (self.looks + self.waits).max(1) as f64
+        self.seconds / (self.scans + self.waits).max(1) as f64
     }
 
     /// The idle time of workers per scan that found something.
     ///
     /// ```
-    /// let thefts = millpond_trace::Thefts { looks: 30, closures: 45, waits: 10, seconds: 80e-6, idle: 60e-6 };
-    /// assert!((thefts.idle_a_look() - 2e-6).abs() < 1e-12);
+    /// let thefts = millpond_trace::Thefts { scans: 30, closures: 45, waits: 10, seconds: 80e-6, idle: 60e-6 };
+    /// assert!((thefts.idle_per_scan() - 2e-6).abs() < 1e-12);
     /// ```
-    pub fn idle_a_look(&self) -> f64 {
-        self.idle / self.looks.max(1) as f64
+    pub fn idle_per_scan(&self) -> f64 {
+        self.idle / self.scans.max(1) as f64
     }
 
     /// The average number of closures that a scan took.
     ///
     /// ```
-    /// let thefts = millpond_trace::Thefts { looks: 30, closures: 45, waits: 10, seconds: 80e-6, idle: 60e-6 };
-    /// assert_eq!(thefts.closures_a_look(), 1.5);
+    /// let thefts = millpond_trace::Thefts { scans: 30, closures: 45, waits: 10, seconds: 80e-6, idle: 60e-6 };
+    /// assert_eq!(thefts.closures_per_scan(), 1.5);
     /// ```
-    pub fn closures_a_look(&self) -> f64 {
-        self.closures as f64 / self.looks.max(1) as f64
+    pub fn closures_per_scan(&self) -> f64 {
+        self.closures as f64 / self.scans.max(1) as f64
     }
 }
 

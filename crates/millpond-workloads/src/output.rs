@@ -41,12 +41,12 @@ pub fn place(file: &Path) -> PathBuf {
     // A link to a file that does not exist yet. A cycle of links, or a missing directory, fails
     // when the file is written.
     let behind = |link: &PathBuf| Some(link.parent()?.join(link.read_link().ok()?));
-    let last = iter::successors(Some(file.to_owned()), behind).take(MOST_LINKS).last();
+    let last = iter::successors(Some(file.to_owned()), behind).take(MAX_LINKS).last();
     beside(&last.unwrap_or_else(|| file.to_owned())).unwrap_or_else(|| file.to_owned())
 }
 
 /// The maximum number of links that Linux follows.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 fn failed(file: &Path, why: io::Error) -> Error {
     Error::Write { file: file.to_owned(), why }

@@ -29,7 +29,7 @@ const COUNTS: [u64; 7] = [1, 2, 4, 8, 12, 16, 20];
 /// Arguments of blackscholes that tasks read. One more is written, and one is plain.
 const INPUTS: usize = 6;
 const TASKS: u64 = 1000;
-const MOST_TASKS: u64 = 100_000;
+const MAX_TASKS: u64 = 100_000;
 
 fn args() -> Vec<Arg> {
     let counts = PossibleValuesParser::new(["1", "2", "4", "8", "12", "16", "20"]);
@@ -38,7 +38,7 @@ fn args() -> Vec<Arg> {
     vec![
         workers("1 and 2"),
         args.help("Measure with so many arguments only; may be repeated"),
-        integer("tasks", "N", 1, MOST_TASKS, format!("Tasks behind the one that holds the objects [default: {TASKS}]")),
+        integer("tasks", "N", 1, MAX_TASKS, format!("Tasks behind the one that holds the objects [default: {TASKS}]")),
     ]
 }
 

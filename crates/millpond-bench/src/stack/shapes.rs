@@ -174,10 +174,12 @@ mod tests {
     #[test]
     fn all_sizes_unless_fewer_tasks_are_asked_for() {
         for shape in SHAPES {
-            assert!(shape.sizes(super::super::MOST).iter().map(|size| size.varied).eq(shape.sizes.iter().copied()));
+            assert!(
+                shape.sizes(super::super::MAX_TASKS).iter().map(|size| size.varied).eq(shape.sizes.iter().copied())
+            );
         }
         let depths =
-            SHAPES.iter().filter(|shape| shape.name == "depth").flat_map(|shape| shape.sizes(super::super::MOST));
+            SHAPES.iter().filter(|shape| shape.name == "depth").flat_map(|shape| shape.sizes(super::super::MAX_TASKS));
         assert!(depths.map(tasks::of_depth).all(|tasks| tasks == 2_000_000));
     }
 }

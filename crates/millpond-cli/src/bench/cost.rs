@@ -37,7 +37,7 @@ static SHAPES: &[Shape] = &[
 ];
 
 /// A measurement repeats a point until it has taken this long.
-const LEAST_SECONDS: f64 = 0.1;
+const MIN_SECONDS: f64 = 0.1;
 
 /// The options of this suite.
 pub fn args() -> Vec<Arg> {
@@ -112,7 +112,7 @@ fn row(config: &Config, shape: &Shape, tasks: u64) -> Row {
 /// One measurement: the mean of as many runs as the minimum time needs.
 fn once(runtime: &AnyRuntime, shape: &Shape, row: &mut Row) -> Result<(), Failure> {
     let (mut seconds, mut runs) = (0.0, 0.0);
-    while seconds < LEAST_SECONDS {
+    while seconds < MIN_SECONDS {
         let (time, right) = (shape.run)(runtime, row.tasks)?;
         row.verified &= right;
         seconds += time.as_secs_f64();

@@ -135,10 +135,10 @@ fn of_subject(
         _ => {
             let (tiles, block, steps) = (value("n").div_ceil(value("tile")), value("block"), value("steps"));
             let blocks = tiles.div_ceil(block);
-            if blocks.saturating_mul(steps) > MOST_BLOCKS {
+            if blocks.saturating_mul(steps) > MAX_BLOCKS {
                 let says = format!(
                     "--n, --tile, --block, --steps: {blocks} blocks of tiles times {steps} steps are too many: at most \
-                     {MOST_BLOCKS} in all"
+                     {MAX_BLOCKS} in all"
                 );
                 return Err(Failure::Usage(says));
             }
@@ -149,7 +149,7 @@ fn of_subject(
 }
 
 /// They are children of one task, and are all in memory.
-const MOST_BLOCKS: u64 = 1_000_000;
+const MAX_BLOCKS: u64 = 1_000_000;
 
 /// The costs of thefts for a recording without thefts from a stack. The latency is the longest
 /// pause between two scans of a stack thief.
@@ -163,8 +163,8 @@ fn of_recordings() -> Config {
 fn recorded_thefts(report: &Report) -> Config {
     let Some(thefts) = &report.thefts else { return of_recordings() };
     let own_latency = thefts.seconds_each();
-    let latency = (own_latency + thefts.idle_a_look()).max(*Config::LATENCIES.start());
-    let at_once = thefts.closures_a_look().clamp(*Config::AT_ONCE.start(), *Config::AT_ONCE.end());
+    let latency = (own_latency + thefts.idle_per_scan()).max(*Config::LATENCIES.start());
+    let at_once = thefts.closures_per_scan().clamp(*Config::AT_ONCE.start(), *Config::AT_ONCE.end());
     Config { latency, own_latency, at_once, ..of_recordings() }
 }
 

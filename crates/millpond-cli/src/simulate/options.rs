@@ -138,7 +138,7 @@ fn machine_args() -> [Arg; 14] {
             Config::BANDWIDTHS,
             "Bytes a second for what is stolen, from 1e3 to 1e18 [default: 12.5e6; of a recording 1e10]",
         ),
-        words("steal-from", "END", END_NAMES, "The frame of a stack at which thieves begin to look [default: oldest]"),
+        words("steal-from", "END", END_NAMES, "The frame of a stack at which thieves begin to scan [default: oldest]"),
         cost("task-cost", "To create a task, in whole nanoseconds up to 1e8 [default: 230e-9; of a recording its overhead a task]"),
         cost("arg-cost", "To pass an argument, in whole nanoseconds up to 1e8 [default: 160e-9; of a recording 0]"),
         cost("leaf-cost", "What a leaf takes, in whole nanoseconds up to 1e8 [default: 1e-3]"),

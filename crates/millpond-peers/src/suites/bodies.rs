@@ -19,7 +19,7 @@ pub const SHAPES: &[Named] = &[
 /// The lengths of the bodies in nanoseconds.
 const BODIES: [u64; 5] = [200, 500, 1000, 5000, 20_000];
 /// The maximum time of the serial loop, in nanoseconds. Graphs of long tasks have fewer tasks.
-const LONGEST_LOOP_NS: f64 = 0.26e9;
+const MAX_LOOP_NS: f64 = 0.26e9;
 
 pub fn measure(suite: &Suite, request: &Request, started: &mut Started) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
@@ -45,7 +45,7 @@ fn point(
     workers: usize,
     body_ns: u64,
 ) -> Result<Vec<Row>, String> {
-    let part = LONGEST_LOOP_NS / (graph.tasks() * body_ns) as f64;
+    let part = MAX_LOOP_NS / (graph.tasks() * body_ns) as f64;
     let graph = if part < 1.0 { graph.scaled(part) } else { graph };
     let case = Case { steps: request.steps(body_ns), ..Case::empty(graph) };
     let (mut rows, serial) = request.measure_beside_serial(suite, started, shape, workers, case)?;

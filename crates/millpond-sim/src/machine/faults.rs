@@ -19,7 +19,7 @@ use crate::program::Program;
 use crate::stack::Standing;
 
 /// The maximum number of restarts: the program would not end.
-const MOST_RESTARTS: u64 = 10_000;
+const MAX_RESTARTS: u64 = 10_000;
 
 impl<P: Program> Machine<'_, P> {
     pub(super) fn is_fast(&mut self, number: usize) -> bool {
@@ -54,10 +54,10 @@ impl<P: Program> Machine<'_, P> {
                 }
             }
             (false, true) => {
-                if self.homeless {
-                    self.house();
+                if self.is_root_unassigned {
+                    self.assign_root();
                 } else if self.processors[number].active.is_none() {
-                    self.look(number);
+                    self.find_work(number);
                 }
             }
             _ => {}
@@ -86,7 +86,7 @@ impl<P: Program> Machine<'_, P> {
     fn put_back(&mut self, id: StackId) {
         let Some(stack) = self.stacks.remove(&id) else { return };
         match stack.origin {
-            None => self.homeless = true,
+            None => self.is_root_unassigned = true,
             Some(origin) => {
                 if let Some(victim) = self.stacks.get_mut(&origin.stack) {
                     victim.put_back(origin);
@@ -112,12 +112,12 @@ impl<P: Program> Machine<'_, P> {
         // No processor works on them any more. One may be dropped as an orphan of another.
         lost.iter().for_each(|&id| self.stack(id).standing = Standing::Suspended);
         lost.into_iter().for_each(|id| self.put_back(id));
-        if self.homeless {
+        if self.is_root_unassigned {
             self.outcome.restarts += 1;
-            if self.outcome.restarts == MOST_RESTARTS {
-                return Err(Error::Hopeless { restarts: MOST_RESTARTS, seconds: self.now });
+            if self.outcome.restarts == MAX_RESTARTS {
+                return Err(Error::Hopeless { restarts: MAX_RESTARTS, seconds: self.now });
             }
-            self.house();
+            self.assign_root();
         }
         Ok(())
     }

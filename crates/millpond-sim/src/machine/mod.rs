@@ -13,7 +13,7 @@
 //!    the answer arrives after the whole. Stolen closures arrive later, by their size over the
 //!    bandwidth. If it is refused, the thief asks another processor.
 //! 5. If a thief takes several closures, each is a stack of its own with one closure. The thief
-//!    begins the next one when it would otherwise look for work. No other processor can take it.
+//!    begins the next one when it would otherwise steal. No other processor can take it.
 //!
 //! Events at the same time are processed in the order in which they were made, so that a seed
 //! determines everything.
@@ -28,7 +28,7 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use millpond::stack::policy::Victims;
 
-use crate::config::{Config, Error, MOST_WORK, Outcome};
+use crate::config::{Config, Error, MAX_WORK_NANOS, Outcome};
 use crate::frame::StackId;
 use crate::load::Load;
 use crate::program::{Program, Size, Work};
@@ -58,20 +58,20 @@ use crate::stack::{Came, Stack, Standing, Tally};
 pub fn simulate<P: Program>(program: &P, config: &Config) -> Result<Outcome, Error> {
     config.check()?;
     let size = program.size(&program.root());
-    if size.work > MOST_WORK || size.tasks == u64::MAX {
+    if size.work > MAX_WORK_NANOS || size.tasks == u64::MAX {
         return Err(Error::TooLarge);
     }
     Machine::new(program, config).run()
 }
 
 /// The maximum expected number of refusals. So many take one to three minutes to simulate.
-const MOST_REFUSALS: f64 = 1e9;
+const MAX_REFUSALS: f64 = 1e9;
 /// The number of refusals between two estimates: some seconds.
-const REFUSALS_A_LOOK: u64 = 50_000_000;
+const REFUSALS_PER_CHECK: u64 = 50_000_000;
 /// The maximum number of changes of speed, for all processors together. Each takes memory. The next
 /// is the minimum per processor.
-const MOST_CHANGES: usize = 10_000_000;
-const LEAST_CHANGES: usize = 1000;
+const MAX_CHANGES: usize = 10_000_000;
+const MIN_CHANGES_PER_PROCESSOR: usize = 1000;
 
 /// The events of a processor.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -151,12 +151,12 @@ struct Machine<'a, P: Program> {
     now: f64,
     finished: bool,
     /// The program's root has no holder yet, or lost it.
-    homeless: bool,
+    is_root_unassigned: bool,
     tally: Tally,
     load: Load,
     outcome: Outcome,
     /// The number of refusals between two estimates.
-    refusals_a_look: u64,
+    refusals_per_check: u64,
     /// All processors catch up at every event. A test shows that this changes nothing.
     #[cfg(test)]
     eager: bool,
@@ -164,7 +164,7 @@ struct Machine<'a, P: Program> {
 
 impl<'a, P: Program> Machine<'a, P> {
     fn new(program: &'a P, config: &'a Config) -> Self {
-        let most = LEAST_CHANGES.max(MOST_CHANGES / config.speeds.len().max(1));
+        let most = MIN_CHANGES_PER_PROCESSOR.max(MAX_CHANGES / config.speeds.len().max(1));
         let processors = config.speeds.iter().enumerate().map(|(number, speed)| Processor {
             speed: speed.clone().limited(most),
             victims: Victims::of_thief(mix(config.seed).wrapping_add(number as u64) as usize),
@@ -212,11 +212,11 @@ impl<'a, P: Program> Machine<'a, P> {
             moving: 0,
             now: 0.0,
             finished: false,
-            homeless: true,
+            is_root_unassigned: true,
             tally: Tally::default(),
             load: Load::new(),
             outcome,
-            refusals_a_look: REFUSALS_A_LOOK,
+            refusals_per_check: REFUSALS_PER_CHECK,
             #[cfg(test)]
             eager: false,
         }
@@ -233,11 +233,11 @@ impl<'a, P: Program> Machine<'a, P> {
             self.processors[number].alive = alive;
             self.await_change(number);
         }
-        self.house();
+        self.assign_root();
         for number in 0..self.processors.len() {
             let idle = self.processors[number].alive && self.processors[number].active.is_none();
             if idle && !self.finished {
-                self.look(number);
+                self.find_work(number);
             }
         }
         while !self.finished {
@@ -288,17 +288,17 @@ impl<'a, P: Program> Machine<'a, P> {
     }
 
     /// Gives the root to the first processor that is alive, if there is one.
-    fn house(&mut self) {
+    fn assign_root(&mut self) {
         let Some(first) = self.processors.iter().position(|p| p.alive) else { return };
         let root = self.program.root();
         let size: Size = self.program.size(&root);
-        self.homeless = false;
+        self.is_root_unassigned = false;
         let stack = self.new_stack(Stack::new(root, size, None, first));
-        self.go_on(first, stack);
+        self.work_on(first, stack);
     }
 
     /// The processor works on a stack from now on.
-    fn go_on(&mut self, number: usize, id: StackId) {
+    fn work_on(&mut self, number: usize, id: StackId) {
         self.begin(number, id);
         self.come(number);
     }
@@ -315,7 +315,7 @@ impl<'a, P: Program> Machine<'a, P> {
                     self.rest(number);
                     self.stack(id).standing = Standing::Suspended;
                     self.processors[number].suspended.push(id);
-                    return self.look(number);
+                    return self.find_work(number);
                 }
                 Came::ToTheEnd => {
                     self.rest(number);
@@ -326,7 +326,7 @@ impl<'a, P: Program> Machine<'a, P> {
                     };
                     let upper = self.stack(origin.stack);
                     if !upper.finish_stolen(origin) {
-                        return self.look(number);
+                        return self.find_work(number);
                     }
                     let holder = upper.holder;
                     self.processors[holder].suspended.retain(|&other| other != origin.stack);
@@ -406,7 +406,7 @@ impl<'a, P: Program> Machine<'a, P> {
     /// gives an estimate. While one task prepares the work of all others, that share is too small.
     /// So another bound applies: no processor is idle for longer than p·D/Π ([DDS](crate#sources)
     /// §4).
-    fn look_ahead(&mut self) -> Result<(), Error> {
+    fn check_refusals(&mut self) -> Result<(), Error> {
         (0..self.processors.len()).for_each(|number| self.catch_up(number));
         let (refused, latency, processors) =
             (self.outcome.failed_attempts, self.config.latency, self.processors.len() as f64);
@@ -415,7 +415,7 @@ impl<'a, P: Program> Machine<'a, P> {
         let by_span = |span: f64| processors * (processors * span / speed) / latency;
         let by_share = refused as f64 / share;
         let expected = self.outcome.span_seconds.map_or(by_share, |span| by_share.min(by_span(span)));
-        if expected.max(refused as f64) <= MOST_REFUSALS {
+        if expected.max(refused as f64) <= MAX_REFUSALS {
             return Ok(());
         }
         Err(Error::Refused { refused, share, seconds: self.now, latency })

@@ -12,14 +12,14 @@ const REQUEST_BYTES: u64 = 64;
 impl<P: Program> Machine<'_, P> {
     /// A processor without work looks for some. It first begins what it took with something else.
     /// Then it scans its own suspended stacks. Then it asks another processor.
-    pub(super) fn look(&mut self, number: usize) {
+    pub(super) fn find_work(&mut self, number: usize) {
         // Earlier events of this processor do not count any more.
         self.processors[number].stamp += 1;
         if !self.processors[number].alive {
             return;
         }
         if let Some(id) = self.next_sent(number) {
-            return self.go_on(number, id);
+            return self.work_on(number, id);
         }
         if self.take_from(number, number).is_some() {
             self.outcome.own_steals += self.processors[number].sent.len() as u64;
@@ -93,8 +93,8 @@ impl<P: Program> Machine<'_, P> {
     /// There was no work. The thief gets a refusal.
     fn refuse(&mut self, thief: usize, answer: f64) -> Result<(), Error> {
         self.outcome.failed_attempts += 1;
-        if self.outcome.failed_attempts.is_multiple_of(self.refusals_a_look) {
-            self.look_ahead()?;
+        if self.outcome.failed_attempts.is_multiple_of(self.refusals_per_check) {
+            self.check_refusals()?;
         }
         self.send(REQUEST_BYTES);
         if self.moving == 0
@@ -118,8 +118,8 @@ impl<P: Program> Machine<'_, P> {
     /// A thief gets its answer.
     pub(super) fn answered(&mut self, thief: usize) {
         match self.next_sent(thief) {
-            Some(id) => self.go_on(thief, id),
-            None => self.look(thief),
+            Some(id) => self.work_on(thief, id),
+            None => self.find_work(thief),
         }
     }
 

@@ -25,9 +25,9 @@ use super::svg::{GREY, PALETTE, shortened};
 
 /// The maximum number of tasks that [`write_dot`](Recording::write_dot) draws. Graphviz takes
 /// minutes for more, and the picture would be unreadable.
-pub const MOST_TASKS: usize = 500;
+pub const MAX_TASKS: usize = 500;
 /// The maximum length of a label, without its folders. A longer one makes the node too wide.
-const MOST_LETTERS: usize = 28;
+const MAX_LETTERS: usize = 28;
 
 /// Why a graph was not written.
 #[derive(Debug, thiserror::Error)]
@@ -84,8 +84,8 @@ impl Recording {
         // Scopes are nested boxes, so they count, too.
         let tasks = run.tasks().count();
         let tasks = tasks.max(run.known().count() - tasks);
-        if tasks > MOST_TASKS {
-            return Err(DotError::TooLarge { tasks, limit: MOST_TASKS });
+        if tasks > MAX_TASKS {
+            return Err(DotError::TooLarge { tasks, limit: MAX_TASKS });
         }
         let graph = Graph::of(&run);
         let mut dot = Dot::of(&run, &graph, BufWriter::new(out));
@@ -179,7 +179,7 @@ impl<'a, W: Write> Dot<'a, W> {
             Kind::Task(Role::Leaf | Role::Parent) => String::new(),
             other => format!("{} ", names::kind(other)),
         };
-        let label = format!("{what}{}", shortened(&run.title(ix), MOST_LETTERS));
+        let label = format!("{what}{}", shortened(&run.title(ix), MAX_LETTERS));
         let colour = self.colours.get(&body.label).filter(|_| body.kind != Kind::Scope).unwrap_or(&"#ffffff");
         writeln!(self.out, "{indent}b{ix} [label=\"{}\", fillcolor=\"{colour}\", {look}]", Escaped(&label))
     }

@@ -16,7 +16,7 @@ mod slices;
 mod speedup;
 pub mod svg;
 
-pub use dot::{DotError, MOST_TASKS as DOT_LIMIT};
+pub use dot::{DotError, MAX_TASKS as DOT_LIMIT};
 
 use crate::format::ReadError;
 

@@ -24,9 +24,9 @@ const TOP: f64 = 44.0;
 /// The height for rows, in pixels, unless they would be too low or too high.
 const ROWS: f64 = 900.0;
 /// The maximum number of bars and gaps. It bounds the size of the file, at about 200 bytes each.
-const MOST_BARS: f64 = 20_000.0;
+const MAX_BARS: f64 = 20_000.0;
 /// The maximum number of lines from spawner to task. With more the picture is unreadable.
-const MOST_LINES: usize = 200;
+const MAX_LINES: usize = 200;
 const LEGEND_LINE: f64 = 18.0;
 
 const STYLE: &str = ".name{font-size:12px;fill:#222}.head{font-size:13px;fill:#222;font-weight:bold}\
@@ -98,7 +98,7 @@ impl<'a> Picture<'a> {
         let ends = run.tracks.iter().filter_map(|line| line.runs.last()).map(|segment| segment.to);
         let to = ends.max().unwrap_or(0).max(window.to);
         let count = run.tracks.len() as f64;
-        let narrowest = (2.0 * width * count / MOST_BARS).max(0.5);
+        let narrowest = (2.0 * width * count / MAX_BARS).max(0.5);
         let least = ((to - window.from) as f64 * narrowest / width).ceil().max(1.0);
         let rows = rows(run, &window, least as u64);
         let pitch = (ROWS / rows.len().max(1) as f64).clamp(14.0, 44.0);
@@ -264,8 +264,8 @@ impl<'a> Picture<'a> {
             let to = (self.x(task.started?), row(task.track)?);
             (!task.on_top && (from.1 != to.1 || to.0 - from.0 > 2.0)).then_some((from, to))
         };
-        let lines: Vec<_> = self.run.tasks().filter_map(line).take(MOST_LINES + 1).collect();
-        if lines.len() > MOST_LINES {
+        let lines: Vec<_> = self.run.tasks().filter_map(line).take(MAX_LINES + 1).collect();
+        if lines.len() > MAX_LINES {
             return Ok(());
         }
         lines.into_iter().try_for_each(|(from, to)| self.line(svg, from, to))

@@ -20,7 +20,7 @@ const RIGHT: f64 = 24.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 58.0;
 /// The maximum number of workers, as a power of 2.
-const MOST_WORKERS: i32 = 10;
+const MAX_WORKERS: i32 = 10;
 /// The points of a curve per power of two.
 const FINENESS: i32 = 8;
 
@@ -88,10 +88,10 @@ impl Plot {
         let speedups = || measured.iter().map(|m| m.speedup);
         // The axis ends where only the work law would continue.
         let highest = speedups().fold(if span > 0.0 { 2.0 * work / span } else { f64::INFINITY }, f64::max);
-        let most = highest.log2().ceil().clamp(2.0, f64::from(MOST_WORKERS)) as i32;
+        let most = highest.log2().ceil().clamp(2.0, f64::from(MAX_WORKERS)) as i32;
         // One worker takes T₁ + T∞ at most.
         let least = speedups().fold(work / (work + span).max(1e-12), f64::min).log2().floor().max(-10.0) as i32;
-        let x = LogScale::new((0, MOST_WORKERS), (LEFT, WIDTH - RIGHT));
+        let x = LogScale::new((0, MAX_WORKERS), (LEFT, WIDTH - RIGHT));
         let y = LogScale::new((least, most), (HEIGHT - BOTTOM, TOP));
         Plot { work, span, measured, x, y }
     }
@@ -115,7 +115,7 @@ impl Plot {
 
     /// A curve, as far as it is within the plot.
     fn curve(&self, speedup: impl Fn(f64) -> f64) -> Vec<Point> {
-        let workers = (0..=MOST_WORKERS * FINENESS).map(|n| (f64::from(n) / f64::from(FINENESS)).exp2());
+        let workers = (0..=MAX_WORKERS * FINENESS).map(|n| (f64::from(n) / f64::from(FINENESS)).exp2());
         let within = |&(_, speedup): &(f64, f64)| (self.y.least()..=self.y.most() * 1.0001).contains(&speedup);
         let points = workers.map(|workers| (workers, speedup(workers))).filter(within);
         points.map(|(workers, speedup)| (self.x.at(workers), self.y.at(speedup))).collect()

@@ -33,7 +33,7 @@ pub(crate) enum Told {
     Joined { body: u64, task: u64 },
     Set { body: u64, order: u64, datum: u64 },
     Stole,
-    Looted { closures: u32 },
+    StoleClosures { closures: u32 },
     AtTheft,
     Idle,
     Awake,
@@ -136,7 +136,7 @@ impl Put<'_> {
                 self.datum(datum, 30)
             }
             What::Stole => 31,
-            What::Looted { closures } => {
+            What::StoleClosures { closures } => {
                 put_number(self.out, closures.into());
                 35
             }
@@ -208,7 +208,7 @@ pub(super) fn get(bytes: &mut Bytes<'_>, before: &mut Before, labels: u32) -> Op
         32 => Told::Idle,
         33 => Told::Awake,
         34 => Told::Session { scope: get.id()?, label: get.label()? },
-        35 => Told::Looted { closures: u32::try_from(get.bytes.number()?).ok()? },
+        35 => Told::StoleClosures { closures: u32::try_from(get.bytes.number()?).ok()? },
         36 => Told::AtTheft,
         _ => return None,
     };

@@ -39,7 +39,7 @@
 //! | 30 | set | id: the body; number: its order; datum |
 //! | 31, 32, 33 | stole, idle, awake | |
 //! | 34 | session | id; number: the label of the place |
-//! | 35 | looted | number: how many closures |
+//! | 35 | stole closures | number: how many closures |
 //! | 36 | at theft | |
 //!
 //! An *id* is the difference to the previous id in the block (the first one to 0). A *datum* is the

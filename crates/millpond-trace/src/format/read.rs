@@ -28,7 +28,7 @@ pub struct Recording {
 }
 
 /// The maximum number of workers of a runtime.
-const MOST_WORKERS: usize = 4096;
+const MAX_WORKERS: usize = 4096;
 /// The range of a clock's rate, in ticks per second.
 const RATES: RangeInclusive<f64> = 1e3..=1e12;
 
@@ -224,7 +224,7 @@ impl Parser<'_> {
 }
 
 fn about(bytes: &mut Bytes<'_>) -> Option<(String, usize)> {
-    let about = (bytes.text()?.to_owned(), usize::try_from(bytes.number()?).ok().filter(|&n| n <= MOST_WORKERS)?);
+    let about = (bytes.text()?.to_owned(), usize::try_from(bytes.number()?).ok().filter(|&n| n <= MAX_WORKERS)?);
     bytes.byte().map(|_real_time| about)
 }
 

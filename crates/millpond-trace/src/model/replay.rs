@@ -176,13 +176,13 @@ impl Replay {
                 }
             }
             Told::Stole => self.stole(1),
-            Told::Looted { closures } => {
+            Told::StoleClosures { closures } => {
                 self.has_stacks = true;
                 self.stole(closures);
             }
             Told::AtTheft => self.now.at_theft = Some(now),
             Told::Idle => _ = self.now.idle.get_or_insert(now),
-            // A worker that looks for work and finds none is still idle. A running body ends that.
+            // A worker that scans for work and finds none is still idle. A running body ends that.
             Told::Awake => {}
         }
     }
@@ -190,7 +190,7 @@ impl Replay {
     fn stole(&mut self, tasks: u32) {
         let (at, line) = (self.now.at, self.line());
         line.steals = line.steals.saturating_add(tasks.into());
-        line.looks.push((at, tasks));
+        line.scans.push((at, tasks));
     }
 
     fn opened(&mut self, scope: u64, within: u64, label: u32) {

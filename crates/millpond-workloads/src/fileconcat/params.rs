@@ -25,7 +25,7 @@ const FILE: u64 = 2048;
 /// consecutive concatenations, until one block is left.
 const PLACE: u64 = 128;
 /// The maximum number of blocks. They have 32-bit numbers, and so have those that list others.
-const MOST_BLOCKS: u64 = 1 << 31;
+const MAX_BLOCKS: u64 = 1 << 31;
 
 /// The parameters of the workload.
 #[derive(Debug, Clone)]
@@ -111,7 +111,7 @@ fn fits(files: u64, bytes: u64, block: u64) -> bool {
     let levels = u64::from(files.max(1).next_power_of_two().ilog2()) + 1;
     let places = (bytes / block).saturating_mul(PLACE * levels);
     let needs = bytes.saturating_mul(3).saturating_add(files * FILE).saturating_add(places);
-    bytes / block < MOST_BLOCKS && memory::available().is_none_or(|available| needs <= available)
+    bytes / block < MAX_BLOCKS && memory::available().is_none_or(|available| needs <= available)
 }
 
 /// Fails if there is not enough memory for the generated files.

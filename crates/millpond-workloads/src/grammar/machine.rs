@@ -1,6 +1,6 @@
 //! A running task: it executes its production, step by step, up to the next child.
 
-use super::program::{Arguments, Expr, Init, MOST_ARGUMENTS, Op, Production, Program, Range, Step, Time, Type};
+use super::program::{Arguments, Expr, Init, MAX_ARGUMENTS, Op, Production, Program, Range, Step, Time, Type};
 use super::random::Random;
 use super::syntax::{Distribution, Fault, Operator, Place};
 
@@ -36,11 +36,11 @@ impl Program {
         let mut tasks = Vec::new();
         for init in &self.init {
             for value in init.values()? {
-                if tasks.len() == MOST_INITIAL {
+                if tasks.len() == MAX_INITIAL {
                     let at = self.types[init.kind].productions[0].at;
-                    return Err(Fault::new(at, format!("more than {MOST_INITIAL} initial tasks")));
+                    return Err(Fault::new(at, format!("more than {MAX_INITIAL} initial tasks")));
                 }
-                let mut given = [0; MOST_ARGUMENTS];
+                let mut given = [0; MAX_ARGUMENTS];
                 given[0] = value;
                 let arguments = arguments(&init.arguments, &given, &mut NoVariables)?;
                 tasks.push(Task { kind: init.kind, arguments, seed: Random::of_child(seed, tasks.len() as u64) });
@@ -54,14 +54,14 @@ impl Init {
     /// The values of its variable; any single value, if it has none.
     fn values(&self) -> Result<Box<dyn Iterator<Item = i64>>, Fault> {
         let Some(Range { first, last, down }) = &self.range else { return Ok(Box::new(std::iter::once(0))) };
-        let given = [0; MOST_ARGUMENTS];
+        let given = [0; MAX_ARGUMENTS];
         let [first, last] = [first.value(&given, &mut NoVariables)?, last.value(&given, &mut NoVariables)?];
         Ok(if *down { Box::new((last..=first).rev()) } else { Box::new(first..=last) })
     }
 }
 
 /// The maximum number of initial tasks, which all exist at once.
-const MOST_INITIAL: usize = 1_000_000;
+const MAX_INITIAL: usize = 1_000_000;
 
 /// The variables of a task that shares nothing.
 pub struct NoVariables;
@@ -147,7 +147,7 @@ fn choose<'p>(kind: &'p Type, given: &Arguments, variables: &mut impl Variables)
 }
 
 fn arguments(values: &[Expr], given: &Arguments, variables: &mut impl Variables) -> Result<Arguments, Fault> {
-    let mut arguments = [0; MOST_ARGUMENTS];
+    let mut arguments = [0; MAX_ARGUMENTS];
     for (argument, value) in arguments.iter_mut().zip(values) {
         *argument = value.value(given, variables)?;
     }

@@ -3,10 +3,10 @@
 use super::syntax::{Distribution, Operator, Place};
 
 /// The maximum number of arguments of a task type.
-pub const MOST_ARGUMENTS: usize = 8;
+pub const MAX_ARGUMENTS: usize = 8;
 
 /// The arguments of a task. Unused ones are 0.
-pub type Arguments = [i64; MOST_ARGUMENTS];
+pub type Arguments = [i64; MAX_ARGUMENTS];
 
 /// A runtime grammar ([TP](crate#sources) §2.2): task types, initial tasks, shared variables,
 /// productions. The user's parameters are already numbers.

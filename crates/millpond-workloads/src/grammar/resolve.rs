@@ -2,7 +2,7 @@
 //! arguments.
 
 use super::label;
-use super::program::{Expr, Init, MOST_ARGUMENTS, Op, Production, Program, Range, Step, Time, Type};
+use super::program::{Expr, Init, MAX_ARGUMENTS, Op, Production, Program, Range, Step, Time, Type};
 use super::syntax::{self, Fault, File, Item, Name, Operator, Pattern, Place};
 use std::collections::BTreeSet;
 
@@ -36,16 +36,16 @@ pub fn resolve(file: &File, values: &[i64]) -> Result<Program, Fault> {
 
 /// The maximum number of productions, and of parameters and shared variables together. Every name
 /// is compared with every other.
-const MOST_STATEMENTS: usize = 2000;
+const MAX_STATEMENTS: usize = 2000;
 
 fn few_enough(file: &File) -> Result<(), Fault> {
     let globals = file.params.iter().chain(&file.shared).map(|(name, _)| name);
     let productions = file.productions.iter().map(|production| &production.kind);
-    let too_many = |name: &Name, what| Fault::new(name.at, format!("more than {MOST_STATEMENTS} {what}"));
-    if let Some(name) = productions.clone().nth(MOST_STATEMENTS) {
+    let too_many = |name: &Name, what| Fault::new(name.at, format!("more than {MAX_STATEMENTS} {what}"));
+    if let Some(name) = productions.clone().nth(MAX_STATEMENTS) {
         return Err(too_many(name, "productions"));
     }
-    globals.clone().nth(MOST_STATEMENTS).map_or(Ok(()), |name| Err(too_many(name, "parameters and shared variables")))
+    globals.clone().nth(MAX_STATEMENTS).map_or(Ok(()), |name| Err(too_many(name, "parameters and shared variables")))
 }
 
 fn each_once(names: &[&Name], says: &str) -> Result<(), Fault> {
@@ -89,10 +89,10 @@ impl<'a> Names<'a> {
     /// Records the type of a production.
     fn note_type(&mut self, production: &'a syntax::Production) -> Result<(), Fault> {
         let (name, arity) = (&production.kind, production.arguments.len());
-        if arity > MOST_ARGUMENTS {
+        if arity > MAX_ARGUMENTS {
             return Err(Fault::new(
                 name.at,
-                format!("`{}` has {arity} arguments, of {MOST_ARGUMENTS} at most", name.text),
+                format!("`{}` has {arity} arguments, of {MAX_ARGUMENTS} at most", name.text),
             ));
         }
         if self.kinds.iter().any(|kind| kind.name.text == name.text) {

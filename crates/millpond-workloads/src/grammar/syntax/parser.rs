@@ -8,7 +8,7 @@ use super::{Distribution, Expr, Fault, File, Init, Item, Name, Operator, Pattern
 const MAX_BRACKET_DEPTH: usize = 100;
 
 /// The maximum number of operators of a value. It bounds the depth of the value's tree.
-const MOST_OPERATORS: usize = 1000;
+const MAX_OPERATORS: usize = 1000;
 
 /// Words that cannot be names.
 const RESERVED: [&str; 11] = ["param", "shared", "init", "for", "from", "to", "down", "and", "or", "not", "if"];
@@ -333,8 +333,8 @@ impl Parser {
             let at = self.peek().at;
             self.next += 1;
             self.operators += 1;
-            if self.operators > MOST_OPERATORS {
-                return Err(Fault::new(at, format!("a value of more than {MOST_OPERATORS} operators")));
+            if self.operators > MAX_OPERATORS {
+                return Err(Fault::new(at, format!("a value of more than {MAX_OPERATORS} operators")));
             }
             left = Expr::Binary(operator, Box::new([left, part(self)?]), at);
         }
