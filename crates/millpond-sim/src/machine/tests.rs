@@ -38,7 +38,7 @@ fn catching_up_at_every_event_changes_nothing() {
     }
 }
 
-/// A tree of bodies that create their children while they run. Every second child runs after the
+/// A tree of bodies that create their children while running. Every second child runs after the
 /// previous one. The task is its height.
 struct Soon;
 
@@ -97,8 +97,7 @@ fn thieves_give_up_when_there_is_no_end() {
     };
     let Err(Error::Refused { refused, seconds, share, .. }) = simulated(10_000) else { panic!("too long") };
     assert!(refused == 1000 && (seconds - 1e-3).abs() < 1e-5 && (share - 1e-7).abs() < 1e-9, "{seconds}, {share}");
-    // The same number of refusals is tolerated for a shorter task, of which they are a larger
-    // share.
+    // A shorter task tolerates as many refusals, because they are a larger share of it.
     assert_eq!(simulated(1).unwrap().seconds, 1.0);
 }
 

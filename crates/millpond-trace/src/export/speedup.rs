@@ -1,9 +1,9 @@
-//! Plots the speed-up that the work and the span allow, and the measured one.
+//! Plots the measured speed-up, and its bounds by work and span.
 //!
 //! The work law: p workers are at most p times as fast as one. The span law: no number of workers
 //! is faster than the span. If no worker is idle while a task is ready, a schedule takes at most
-//! T₁/p + T∞. The work here is that of the bodies plus the runtime's overhead, which a single
-//! worker has as well. Otherwise measurements could violate the laws.
+//! T₁/p + T∞. The work here is the bodies' plus the runtime's overhead, which a single worker has
+//! as well. Otherwise measurements could violate the laws.
 
 use std::io::{self, BufWriter, Write};
 
@@ -33,8 +33,8 @@ const STYLE: &str = ".head{font-size:14px;fill:#222;font-weight:bold}.mark{font-
 
 impl Report {
     /// Draws the speed-up by workers as SVG: the bounds by work and span, the prediction T₁/p + T∞,
-    /// and the measurements. `measured` has numbers of workers, and the seconds that they took. All
-    /// are relative to the work plus the runtime's overhead.
+    /// and the measurements. `measured` has numbers of workers, and their seconds. All are relative
+    /// to the work plus the runtime's overhead.
     ///
     /// ```
     /// use millpond::{Runtime, Spawn};
@@ -113,7 +113,7 @@ impl Plot {
         svg.text((LEFT, 26.0), Anchor::Start, "head", &head)
     }
 
-    /// A curve, as far as it is within the plot.
+    /// The part of a curve within the plot.
     fn curve(&self, speedup: impl Fn(f64) -> f64) -> Vec<Point> {
         let workers = (0..=MAX_WORKERS * FINENESS).map(|n| (f64::from(n) / f64::from(FINENESS)).exp2());
         let within = |&(_, speedup): &(f64, f64)| (self.y.least()..=self.y.most() * 1.0001).contains(&speedup);
@@ -141,7 +141,7 @@ impl Plot {
         Ok(())
     }
 
-    /// In the lower right corner, which speed-up curves do not reach.
+    /// In the lower right corner, below speed-up curves.
     fn legend<W: Write>(&self, svg: &mut Svg<W>) -> io::Result<()> {
         let mut entries = vec![("work", "work law: p".to_owned())];
         if self.span > 0.0 {

@@ -79,7 +79,7 @@ struct Put<'a> {
 }
 
 impl Put<'_> {
-    /// Writes an event that has a label. Returns its kind.
+    /// Writes an event with a label. Returns its kind.
     fn labelled(&mut self, what: What, labels: &mut impl Labels) -> u8 {
         let (label, kind) = match what {
             What::Opened { scope, within, place } => {
@@ -102,7 +102,7 @@ impl Put<'_> {
         kind
     }
 
-    /// Writes an event that has only numbers. Returns its kind.
+    /// Writes an event of numbers only. Returns its kind.
     fn numbers(&mut self, what: What) -> u8 {
         match what {
             What::Spawning { body } => self.id(body, 1),
@@ -143,7 +143,7 @@ impl Put<'_> {
             What::AtTheft => 36,
             What::Idle => 32,
             What::Awake => 33,
-            // This crate is built with the runtime that it records.
+            // This crate is built with the recorded runtime.
             _ => unreachable!("an event that the format has no kind for"),
         }
     }
