@@ -1,5 +1,5 @@
-//! Paths on the dataflow stack: the cost of a task that no thief steals, by its accesses, and of a
-//! recursion (DDS Theorem 1).
+//! Paths on the dataflow stack: the cost of an unstolen task, by its accesses, and of a recursion
+//! (DDS Theorem 1).
 
 use crate::{Bench, FIB, Path, TASKS, change, count, fib};
 use millpond::StackEngine;
@@ -54,7 +54,7 @@ fn descend<'s, S: Spawn<'s>>(s: &S, levels: u64, datum: Access<'_, u64, Inout, S
     });
 }
 
-/// Parents that are calls, and sums of data that these make for themselves.
+/// Called parents, and sums of data created by them.
 fn call(bench: &Bench<StackEngine>) -> Result<(), millpond::Error> {
     let result = millpond::Handle::unset();
     bench.runtime.scope(|s| called(s, FIB, &bench.count, result.write()))?;
@@ -79,7 +79,7 @@ fn called<'s, S: Spawn<'s>>(s: &S, n: u64, bodies: &'s AtomicU64, r: Access<'_, 
     });
 }
 
-/// The same with portable tasks, where the deepest are leaves: all of them are calls.
+/// The same with portable tasks. The deepest are leaves, and all are calls: an inline subtree.
 fn inline_subtree(bench: &Bench<StackEngine>) -> Result<(), millpond::Error> {
     let result = millpond::Handle::unset();
     bench.runtime.scope(|s| portable(s, FIB, &bench.count, result.write()))?;

@@ -1,4 +1,5 @@
-//! Measures in turns: in each repetition every runtime runs once, so that all see the same machine.
+//! Measures alternately: in each repetition every runtime runs once, so that other load affects
+//! all.
 
 use crate::graph::{Case, Graph};
 use crate::progress::Progress;
@@ -56,7 +57,7 @@ impl Started {
     }
 }
 
-/// Runs the rows in turns. A row that fails records why, and is not run again.
+/// Runs the rows alternately. A failed row records the error, and is not run again.
 pub fn by_turns(started: &mut Started, rows: &mut [Row], reps: usize, progress: &Progress) -> Result<(), String> {
     let wants: Vec<u64> = rows.iter().map(|row| started.want(&row.case)).collect::<Result<_, _>>()?;
     let points = rows.len();

@@ -73,7 +73,7 @@ impl Config {
         require("latency", latency, Self::LATENCIES.contains(&latency), "a time from 1e-9 to 1e6 s")?;
         require("own-latency", own_latency, Self::OWN_LATENCIES.contains(&own_latency), "a time from 0 to 1e6 s")?;
         require("at-once", at_once, Self::AT_ONCE.contains(&at_once), "a number from 1 to 1e6")?;
-        require("bandwidth", bandwidth, Self::BANDWIDTHS.contains(&bandwidth), "bytes a second from 1e3 to 1e18")?;
+        require("bandwidth", bandwidth, Self::BANDWIDTHS.contains(&bandwidth), "bytes per second from 1e3 to 1e18")?;
         require("fault-below", fault_below, fault_below >= 0.0, "a speed")
     }
 }
@@ -162,7 +162,7 @@ pub enum Error {
     },
     /// All processors have left permanently, or are too slow from now on.
     #[error(
-        "no processor is alive from {seconds} s on: {processors} processors, all of speed 0{} for good, and the program has not ended",
+        "no processor is alive from {seconds} s on: {processors} processors, all of speed 0{} permanently, and the program has not ended",
         or_below(*fault_below)
     )]
     Deserted {
@@ -175,8 +175,8 @@ pub enum Error {
     },
     /// All remaining work is held by processors that have left permanently.
     #[error(
-        "nothing moves after {seconds} s: what is left is held by processors that have left, processor {processor} among \
-         them; with a threshold for faults it would be run again elsewhere"
+        "nothing happens after {seconds} s: the remaining work is held by processors that have left, such as processor \
+         {processor}; with a threshold for faults, others would do it again"
     )]
     Stuck {
         /// The time of the last event.
@@ -185,7 +185,7 @@ pub enum Error {
         processor: usize,
     },
     /// The processors fail too often for the program.
-    #[error("the program began {restarts} times in {seconds} s without coming to its end: processors fail too often")]
+    #[error("the program began {restarts} times in {seconds} s and never ended: processors fail too often")]
     Hopeless {
         /// The number of restarts.
         restarts: u64,
@@ -208,7 +208,7 @@ pub enum Error {
     /// Thieves' requests are refused without end.
     #[error(
         "{refused} requests for work were refused until {seconds} s, when {:.1e} of the work was done: a latency of \
-         {latency:e} s is too short for tasks that long, or there are too many processors",
+         {latency:e} s is too short for such long tasks, or there are too many processors",
         share
     )]
     Refused {

@@ -115,7 +115,7 @@ impl<T: Clone> Stack<T> {
     /// A body has finished. Returns its count in tasks: one, or none if it is a part of a task.
     fn end_creation(&mut self) -> u64 {
         self.creating = false;
-        let [.., below, above] = &self.frames[..] else { unreachable!("what creates lies in the frame below") };
+        let [.., below, above] = &self.frames[..] else { unreachable!("the creator is in the frame below") };
         below.children[below.next].size.tasks - above.tasks()
     }
 
@@ -172,7 +172,7 @@ impl<T: Clone> Stack<T> {
 
     /// Pushes the frame of the running body.
     fn open<P: Program<Task = T>>(&mut self, program: &P) {
-        let below = self.frames.last().expect("what runs lies in a frame");
+        let below = self.frames.last().expect("the running task is in a frame");
         self.frames.push(Frame::of(program, &below.children[below.next].task));
         self.creating = true;
     }

@@ -1,6 +1,6 @@
 //! Suites that compare the dependence schemes: the measurements of H. Vandierendonck et al. (TG)
 //! §5, on every scheme of the catalogue in one run. Each repetition visits all points, and at each
-//! point all schemes, so that all see the same machine.
+//! point all schemes, so that other load affects all.
 //!
 //! Differences from the paper: two cores or all cores, not 48. The runtime around the schemes is
 //! millpond's, whose pool is separate from the tickets.
@@ -36,7 +36,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Reads the options that these suites share.
+    /// Reads the common options of these suites.
     fn new(matches: &'a ArgMatches, reps: usize) -> Self {
         Self {
             matches,
@@ -86,7 +86,7 @@ fn args(own: Vec<Arg>) -> Vec<Arg> {
     let seconds = format!("Begin no repetition, and no point of a hundredth, beyond this [default: {SECONDS}]");
     let shared = [
         names("scheme", schemes, "Measure this scheme only; may be repeated"),
-        pin.help("Keep each worker on a core of its own"),
+        pin.help("Keep each worker on its own core"),
         integer("seconds", "S", 1, 1_000_000, seconds),
     ];
     shared.into_iter().chain(own).collect()

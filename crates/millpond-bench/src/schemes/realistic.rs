@@ -51,7 +51,7 @@ const SIZES: [u64; 9] = [0, 1000, 10_000, 50_000, 100_000, 200_000, 300_000, 400
 const WINDOW: usize = 1 << 16;
 
 fn args(side: Arg, shapes: Option<Arg>) -> Vec<Arg> {
-    let help = "Measure tasks of so many cycles only; may be repeated [default: 0..500000]";
+    let help = "Measure tasks of this number of cycles only; may be repeated [default: 0..500000]";
     let cycles = integer("cycles", "C", 0, 10_000_000, help).action(ArgAction::Append);
     super::args([workers("the cores allowed"), side, cycles].into_iter().chain(shapes).collect())
 }

@@ -1,5 +1,5 @@
-//! The cost of a task that no thief steals, and what changes it. How soon a task is given away (DDS
-//! Theorem 1). At which end of a stack thieves should begin.
+//! The cost of an unstolen task and its causes, the delay until a task is given away (DDS Theorem
+//! 1), and the end of a stack at which thieves should begin.
 
 mod ends;
 mod point;

@@ -1,5 +1,5 @@
-//! Tasks on the dataflow stack and on the default scheme, in turns. If tasks create tasks, also on
-//! that scheme without tasks that run at their spawn.
+//! Tasks on the dataflow stack and on the default scheme, alternating. If tasks create tasks, also
+//! on the default scheme with no task run at its spawn.
 
 use super::point::Point;
 use super::tasks::{self, Ran, Size};
@@ -55,7 +55,7 @@ pub static SHAPES: &[Shape] = &[
     shape!("fib-2", "n", &[27], 2, tasks::of_fib, fib),
 ];
 
-/// The default scheme with all its tasks in the pool, for the shapes that ask for it.
+/// The default scheme with all its tasks in the pool, for some shapes.
 const QUEUED: &str = "parked-queued";
 
 /// The runtimes of the tasks.

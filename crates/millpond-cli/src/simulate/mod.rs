@@ -79,7 +79,7 @@ struct Simulated {
     machine: Described,
     costs: Costs,
     outcome: Outcome,
-    /// For a recording: the number of workers, and the seconds that they took.
+    /// For a recording: the number of workers, and their seconds.
     measured: Option<(usize, f64)>,
 }
 
@@ -157,9 +157,9 @@ fn of_recordings() -> Config {
     Config { latency: 1.3e-5, bandwidth: 1e10, ..Config::of(0) }
 }
 
-/// The costs of thefts in a recording with thefts from a stack. Each scan took this long, at home
-/// or elsewhere. A thief that scanned elsewhere had been idle before, while a task was ready. It
-/// took several closures at once.
+/// The costs of thefts in a recording with thefts from a stack. Each scan has the recorded average
+/// time. Before scanning another processor's stacks, a thief was also idle while a task was ready.
+/// A thief takes several closures at once.
 fn recorded_thefts(report: &Report) -> Config {
     let Some(thefts) = &report.thefts else { return of_recordings() };
     let own_latency = thefts.seconds_each();
@@ -180,8 +180,8 @@ fn recording(file: &Path, matches: &ArgMatches) -> Result<(), Failure> {
     let recording = Recording::read(file).map_err(failed)?;
     let report = recording.report().map_err(failed)?;
     machine.set_thefts(matches, &recorded_thefts(&report));
-    // Each task of the recorded tree has its share. The tree also has the runtime's combinations of
-    // reductions.
+    // Each task of the recorded tree has its share. The runtime's combinations of reductions are in
+    // the tree, too.
     let at_thefts = report.thefts.map_or(0.0, |thefts| thefts.seconds);
     let overhead = (report.overhead - at_thefts).max(0.0) / (report.tasks + report.combinations).max(1) as f64;
     let costs = costs(matches, Costs { task: nanos(overhead), argument: 0 });

@@ -1,6 +1,6 @@
 //! How long must a task be to be worthwhile? The suite measures efficiency against the length of
-//! the body, with the time to build the graph. It also gives the length at which half the speed-up
-//! is reached.
+//! the body, including the time of building the graph, and gives the length that reaches half the
+//! speed-up.
 
 use super::{Named, Request, Suite};
 use crate::graph::{Case, Graph};
@@ -75,7 +75,7 @@ fn curve(rows: &[Row], runtime: &str) -> Vec<(f64, f64)> {
 }
 
 /// The length at which the efficiency is one half. It is interpolated between the last point below
-/// and the next one, linear on a logarithmic scale. If no point is below, it is the shortest
+/// and the next one, linearly on a logarithmic scale. If no point is below, it is the shortest
 /// length; if none is above, `None`.
 fn half_efficient(curve: &[(f64, f64)]) -> Option<f64> {
     let Some(below) = curve.iter().rposition(|(_, efficiency)| *efficiency < 0.5) else {

@@ -139,8 +139,8 @@ impl Request {
         Ok(rows)
     }
 
-    /// Measures a case on the requested runtimes and the serial loop, in turns. Returns their rows,
-    /// and the loop's seconds.
+    /// Measures a case alternately on the requested runtimes and the serial loop. Returns their
+    /// rows, and the loop's seconds.
     fn measure_beside_serial(
         &self,
         suite: &Suite,
