@@ -31,7 +31,7 @@ pub struct Request<'a> {
     seconds: f64,
     pin: bool,
     progress: Progress,
-    /// Points that were skipped, and why.
+    /// The skipped points, and why.
     left_out: RefCell<Vec<String>>,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A suite's own options, and the options that these suites share.
+/// A suite's own options, and the common options of these suites.
 fn args(own: Vec<Arg>) -> Vec<Arg> {
     let schemes = SCHEMES.iter().map(|row| row.name);
     let pin = Arg::new("pin").long("pin").action(ArgAction::SetTrue);

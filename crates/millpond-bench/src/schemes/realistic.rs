@@ -36,7 +36,7 @@ pub const CHOLESKY: Suite = Suite::new(
     |matches, reps| Request::new(matches, reps).measure(|request| suite(request, CHOLESKY_SHAPES, ("t", 128))),
 );
 
-/// A name, and a function that makes the graph from the number of tiles along a side.
+/// A name, and a function making the graph from the number of tiles along a side.
 type Shape = (&'static str, fn(u32) -> Graph);
 
 static MATMUL_SHAPES: &[Shape] = &[("ijk", Graph::matmul), ("kij", Graph::matmul_kij)];
@@ -80,7 +80,7 @@ impl Program for Run {
         let wanted = self.wanted.get_or_init(|| self.serial_data());
         let handles: Vec<_> = self.graph.start().into_iter().map(Handle::new).collect();
         let watch = Watch::start();
-        // The closure captures only the graph: the `OnceCell` is not `Sync`.
+        // The closure captures only the graph, because the `OnceCell` is not `Sync`.
         let (graph, spins) = (&*self.graph, self.spins);
         runtime.scope(|s| graph.spawn(s, &handles, spins))?;
         let timed = watch.stop();

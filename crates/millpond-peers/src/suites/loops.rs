@@ -10,10 +10,9 @@ use serde_json::json;
 
 /// A run takes about this long, or one loop.
 const RUN_NS: u64 = 4_000_000;
-/// The most loops in a run.
+/// The maximum number of loops in a run.
 const MAX_TIMES: u64 = 40_000;
-/// Runs of loops that take longer than `RUN_NS` are fewer: all of them together take about this
-/// long.
+/// Loops longer than `RUN_NS` have fewer runs, which together take about this long.
 const ROW_NS: u64 = 1_000_000_000;
 const MIN_REPS: usize = 3;
 
@@ -70,7 +69,7 @@ pub fn measure(suite: &Suite, request: &Request, started: &mut Started) -> Resul
             some.insert(0, Row::new(suite.name, shape, SERIAL, 1, case));
             by_turns(started, &mut some, reps, &request.progress)?;
             judge(&mut some);
-            // So that each row says in which comparison it is.
+            // Each row names its comparison.
             some.iter_mut().for_each(|row| row.extra.push(("of_workers", json!(workers))));
             rows.extend(some);
         }
@@ -78,8 +77,8 @@ pub fn measure(suite: &Suite, request: &Request, started: &mut Started) -> Resul
     Ok(rows)
 }
 
-/// Compares the rows of one loop with the best of the others, and says whether millpond's is within
-/// the bar.
+/// Compares the rows of one loop with the best of the others, and records whether millpond's is
+/// within the bar.
 fn judge(rows: &mut [Row]) {
     let loop_ns = |name: &str| rows.iter().find(|row| row.runtime == name).and_then(median_loop_ns);
     let Some((serial, ours)) = loop_ns(SERIAL).zip(loop_ns(MILLPOND)) else { return };

@@ -51,7 +51,7 @@ impl Program {
 }
 
 impl Init {
-    /// The values of its variable; any single value, if it has none.
+    /// The values of its variable; without a variable, any single value.
     fn values(&self) -> Result<Box<dyn Iterator<Item = i64>>, Fault> {
         let Some(Range { first, last, down }) = &self.range else { return Ok(Box::new(std::iter::once(0))) };
         let given = [0; MAX_ARGUMENTS];
@@ -63,7 +63,7 @@ impl Init {
 /// The maximum number of initial tasks, which all exist at once.
 const MAX_INITIAL: usize = 1_000_000;
 
-/// The variables of a task that shares nothing.
+/// The variables of a task without shared ones.
 pub struct NoVariables;
 
 impl Variables for NoVariables {
@@ -228,7 +228,7 @@ impl Expr {
         }
     }
 
-    /// Evaluates on a stack of values. Those in `stack[..height]` wait for an operator.
+    /// Evaluates on a stack of values. Values in `stack[..height]` wait for an operator.
     fn evaluate(&self, stack: &mut [i64], given: &Arguments, variables: &mut impl Variables) -> Result<i64, Fault> {
         let (mut height, mut next) = (0, 0);
         while let Some(step) = self.steps.get(next) {
@@ -271,8 +271,8 @@ impl Expr {
 }
 
 impl Operator {
-    /// The result of `and` or `or`, if the left side determines it. Then the right side is not
-    /// evaluated.
+    /// The result of `and` or `or`, if the left side determines it, without evaluating the right
+    /// side.
     fn decided_by(self, left: i64) -> Option<i64> {
         match self {
             Operator::And if left == 0 => Some(0),

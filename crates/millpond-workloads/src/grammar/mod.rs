@@ -44,7 +44,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
 const BUILT_IN: &str = include_str!("../../grammars/synthetic.grammar");
 const BUILT_IN_NAME: &str = "synthetic.grammar (built in)";
 
-/// The maximum size of a grammar in bytes. Its tokens take about fifty times as much.
+/// The maximum size of a grammar in bytes. Its tokens take about fifty times as many.
 const MAX_BYTES: usize = 1 << 20;
 
 struct Grammar {
@@ -52,7 +52,7 @@ struct Grammar {
     /// Every parameter of the grammar with its value.
     values: Vec<(String, i64)>,
     program: Program,
-    /// The totals of the serial program, which ran before with empty times.
+    /// The totals of the serial program, run before with empty times.
     expected: Totals,
     ran: Totals,
 }

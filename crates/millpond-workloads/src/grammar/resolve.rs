@@ -66,7 +66,7 @@ struct Names<'a> {
 
 /// The meanings of names in one context.
 struct Scope<'a> {
-    /// The arguments that have a name.
+    /// The named arguments.
     arguments: Vec<Option<&'a Name>>,
     /// Whether shared variables have values.
     shared: bool,
@@ -102,7 +102,7 @@ impl<'a> Names<'a> {
         Ok(())
     }
 
-    /// The index of a type that takes this number of arguments.
+    /// The index of a type with this number of arguments.
     fn kind(&self, name: &Name, arguments: usize) -> Result<usize, Fault> {
         let Some(place) = self.kinds.iter().position(|kind| kind.name.text == name.text) else {
             let valid = among(self.kinds.iter().map(|kind| kind.name));
@@ -201,8 +201,7 @@ impl<'a> Names<'a> {
         Ok(Expr { steps, depth })
     }
 
-    /// Appends the steps of a value. Returns the maximum number of values that wait for an
-    /// operator.
+    /// Appends the steps of a value. Returns the maximum number of values waiting for an operator.
     fn steps(&self, value: &syntax::Expr, scope: &Scope<'_>, steps: &mut Vec<Step>) -> Result<usize, Fault> {
         let (step, depth) = match value {
             syntax::Expr::Number(number) => (Step::Number(*number), 1),
@@ -271,8 +270,8 @@ fn among<'a>(names: impl Iterator<Item = &'a Name>) -> String {
     if all.is_empty() { "there are none".to_owned() } else { format!("there are {}", all.join(", ")) }
 }
 
-/// Adds the variables of descendants to each type: a task declares what it and its descendants read
-/// and set.
+/// Adds the variables of descendants to each type, because a task declares the reads and sets of
+/// itself and its descendants.
 fn close_over_children(types: &mut [Type]) {
     let mut uses: Vec<Uses> = types.iter().map(Uses::of).collect();
     let mut grows = uses.iter().any(|uses| !uses.reads.is_empty() || !uses.writes.is_empty());
@@ -291,7 +290,7 @@ fn close_over_children(types: &mut [Type]) {
     }
 }
 
-/// The shared variables that a type's tasks read, and those that they set.
+/// The shared variables read by a type's tasks, and those set by them.
 #[derive(Clone, Default)]
 struct Uses {
     reads: BTreeSet<usize>,
