@@ -1,8 +1,8 @@
-//! A runtime for each dependence scheme, which calls its scheme directly.
+//! A runtime for each dependence scheme, calling it directly.
 //!
-//! [`AnyRuntime`](millpond::catalogue::AnyRuntime) has three engines, which is enough to run a
-//! program on any parts. It calls a scheme through a function table, unless the scheme is the
-//! default one. Here all schemes are called directly.
+//! [`AnyRuntime`](millpond::catalogue::AnyRuntime) has three engines, enough to run a program on
+//! any parts. It calls a scheme through a function table, unless it is the default. Here all
+//! schemes are called directly.
 
 use millpond::depend::{Scheme, graph, hypergraph, list, parked, tickets, two_locks};
 use millpond::{BuildError, Builder, DefaultMemory, DefaultPool, Parts, Runtime, StackEngine};
@@ -42,8 +42,8 @@ macro_rules! schemes {
         }
 
         /// Evaluates an expression with a type alias for the named scheme. `with_scheme!(name, D =>
-        /// …)` is `Some` of it, or `None` if no scheme has that name. The stack is no scheme here.
-        /// The expression is compiled once per scheme.
+        /// …)` is `Some` of the value, or `None` if no scheme has this name. The stack is no scheme
+        /// here. The expression is compiled once per scheme.
         ///
         /// ```
         /// use millpond::depend::Scheme;
@@ -101,7 +101,7 @@ schemes! { $
 }
 
 impl StaticRuntime {
-    /// Builds a runtime on the named scheme; `None` if there is none of that name.
+    /// Builds a runtime on the named scheme; `None` for an unknown name.
     ///
     /// # Errors
     ///

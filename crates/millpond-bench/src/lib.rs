@@ -1,5 +1,5 @@
-//! Suites that compare parts of the runtime at the level of nanoseconds. Each scheme is an engine
-//! of its own and called directly, so that no dispatch is part of a measured time.
+//! Suites that compare parts of the runtime at the level of nanoseconds. Each scheme has its own
+//! engine and is called directly, so that measured times include no dispatch.
 //!
 //! ```sh
 //! cargo run --profile max -p millpond-bench -- spawn

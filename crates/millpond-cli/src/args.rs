@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub const MAX_WORKERS: u64 = 1024;
 /// The maximum number of repetitions.
 const MAX_REPS: u64 = 1_000_000;
-/// The maximum number of tasks in flight. Memory is exhausted before there are so many.
+/// The maximum number of tasks in flight. Memory is exhausted earlier.
 pub const MAX_WINDOW: u64 = 1 << 32;
 
 /// The whole command.
@@ -33,7 +33,7 @@ pub fn command(registry: &Registry) -> Command {
     negative_values(command)
 }
 
-/// Lets each option take a negative number as its value. So the error names the valid values.
+/// Lets each option take a negative number as its value, so that the error names the valid values.
 /// Otherwise clap reads `-1` as an unknown option.
 fn negative_values(command: Command) -> Command {
     let takes_values = |arg: &Arg| arg.get_action().takes_values();
@@ -61,8 +61,8 @@ fn profile(registry: &Registry) -> Command {
     let command = Command::new("profile")
         .about("Run a workload and say where its time went")
         .long_about(
-            "Run a workload and say where its time went: work and span, the critical path, what waits waited for. \
-             With several repetitions, the one of median time is shown and written.",
+            "Run a workload and say where its time went: work and span, the critical path, and the reasons of waits. \
+             With several repetitions, shows and writes the one of median time.",
         )
         .subcommand_value_name("WORKLOAD")
         .subcommand_help_heading("Workloads")
@@ -76,8 +76,8 @@ fn profile(registry: &Registry) -> Command {
     command.subcommands(WORKLOADS.iter().map(workload))
 }
 
-/// The options of workloads on Collections, which define them themselves. Here they exist only so
-/// that other commands can refuse them.
+/// The options of workloads on Collections, which define them. Here they exist only so that other
+/// commands can refuse them.
 fn of_collections() -> impl Iterator<Item = Arg> {
     ["preconditions", "blocked", "need", "item-table"].into_iter().map(|name| Arg::new(name).long(name).hide(true))
 }
@@ -99,7 +99,7 @@ pub fn run_args(registry: &Registry) -> Vec<Arg> {
 pub fn runtime_args(registry: &Registry) -> Vec<Arg> {
     let mut args = vec![
         integer("workers", "N", 1, MAX_WORKERS, "Threads that run tasks [default: the cores allowed]"),
-        flag("pin", "Keep each worker on a core of its own"),
+        flag("pin", "Keep each worker on its own core"),
         integer(
             "window",
             "TASKS",
@@ -150,7 +150,7 @@ pub fn suites(name: &'static str, suites: &'static [Suite], registry: &Registry)
     let suites = suites.iter().map(|suite| {
         let command = Command::new(suite.name).about(suite.summary).args(suite.args(registry));
         if suite.is_elsewhere() {
-            // The other program that has the suite reads all arguments, also `--help`.
+            // The suite's program reads all arguments, including `--help`.
             return command.disable_help_flag(true);
         }
         command
@@ -229,7 +229,7 @@ mod tests {
         super::command(&millpond::catalogue::Registry::default()).debug_assert();
     }
 
-    /// Each option of each command reads `-1` as its value. If it refuses it, then as an invalid
+    /// Each option of each command reads `-1` as its value, and refuses it only as an invalid
     /// value.
     #[test]
     fn a_negative_number_is_a_value() {

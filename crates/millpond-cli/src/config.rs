@@ -30,7 +30,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads the options of a runtime that a suite measures.
+    /// Reads the options of a suite's runtime.
     pub fn new(matches: &ArgMatches, registry: &Registry) -> Result<Self, Failure> {
         Self::read(RunsOn::Runtime, matches, registry)
     }
@@ -70,12 +70,12 @@ impl Config {
         Ok(this)
     }
 
-    /// Whether it is a runtime of the dataflow stack, which has no other parts.
+    /// Whether it is a runtime of the dataflow stack, without other parts.
     fn is_stack(&self) -> bool {
         self.runs_on != RunsOn::TaskPool && self.scheme == StackEngine::NAME
     }
 
-    /// Subtracts the address space of the runtime's threads from the memory that a job may need.
+    /// Subtracts the address space of the runtime's threads from a job's memory.
     pub fn reserve_addresses(&self) {
         memory::reserve_for_threads(self.workers, self.tuning.stack_size());
     }
@@ -119,7 +119,7 @@ impl Config {
         Self { window: MAX_WINDOW as usize, ..self.clone() }
     }
 
-    /// The options that select the same parts. With the scheme `stack` there is only that one.
+    /// The options that select the same parts: only the scheme, if it is `stack`.
     pub fn parts(&self) -> Vec<String> {
         let named = [(&SCHEME, &self.scheme), (&POOL, &self.pool), (&MEMORY, &self.memory)];
         let named = &named[..if self.is_stack() { 1 } else { 3 }];
@@ -192,7 +192,7 @@ pub fn of_scheme(scheme: &str, workers: usize) -> Value {
     })
 }
 
-/// A pool or a memory manager, for reports: the stack has neither.
+/// A pool or a memory manager, for reports. The stack has neither.
 fn with(scheme: &str, part: &str) -> Value {
     if scheme == StackEngine::NAME { Value::Null } else { json!(part) }
 }

@@ -1,5 +1,5 @@
-//! The families of exchangeable parts as data. Options, help, `list` and error messages come from
-//! them and from the program's registry.
+//! The families of exchangeable parts as data. Options, help, `list` and error messages are made
+//! from them and the program's registry.
 
 use millpond::catalogue::{MEMORY as MEMORIES, POOLS, Registry, Row, SCHEMES};
 
@@ -20,7 +20,7 @@ pub struct Family {
 }
 
 impl Family {
-    /// The members in a registry. Those of the catalogue come first.
+    /// The members in a registry, the catalogue's first.
     pub fn members(&self, registry: &Registry) -> Vec<Row> {
         (self.members)(registry)
     }

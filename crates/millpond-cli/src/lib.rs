@@ -1,9 +1,9 @@
 //! The `millpond` command as a library: it runs jobs, lists parts, measures, profiles and
 //! simulates.
 //!
-//! A program that adds its own parts to a [`Registry`] gets the whole command with them. A new
-//! scheme, pool or memory manager then has a name in `list`, `run`, `profile`, and the suites of
-//! `bench` that choose at run time. This program has one of each:
+//! A program with its own parts in a [`Registry`] gets the whole command with them. A new scheme,
+//! pool or memory manager has a name in `list`, `run`, `profile`, and the suites of `bench` that
+//! choose at run time. This program has one of each:
 //!
 //! ```no_run
 //! # use millpond_extension_tests as my_parts;
@@ -24,8 +24,8 @@
 //!
 //! The output is a contract. With `--json` the command prints one object on stdout and nothing
 //! else. A failure or a usage error leaves stdout empty and prints one line on stderr. The exit
-//! status is 0 if the answer is verified. It is 1 if the answer is wrong or the run failed, and 2
-//! if the arguments are wrong.
+//! status is 0 if the answer is verified, 1 if the answer is wrong or the run failed, and 2 if the
+//! arguments are wrong.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -90,7 +90,7 @@ fn dispatch(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> 
 
 #[cfg(test)]
 mod tests {
-    /// `main` checks the workloads' tasks, so the linker must have kept them.
+    /// `main` checks the workloads' tasks, so the linker must keep them.
     #[test]
     fn the_portable_tasks_of_the_workloads_are_registered() {
         let registry = millpond_dist::portable::registry().expect("each name is registered once");

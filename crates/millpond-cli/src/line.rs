@@ -5,7 +5,7 @@ use std::fmt::Write;
 /// The maximum length of a line on stderr in bytes, with its end.
 const MAX_BYTES: usize = 512;
 
-/// The replacement for the middle of a message that is too long.
+/// The replacement for the middle of a too long message.
 const CUT: &str = " … ";
 
 const START: &str = "error: ";
@@ -15,8 +15,8 @@ pub fn error(message: &str) {
     eprintln!("{}", of(message));
 }
 
-/// The line without its end. Names and words of a file can be long, and the problem follows them.
-/// So the middle is cut out.
+/// The line without its end. The middle is cut out, because long names or words of a file precede
+/// the problem.
 fn of(message: &str) -> String {
     let most = MAX_BYTES - START.len() - 1;
     let text = escaped(message);

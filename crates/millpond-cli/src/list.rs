@@ -46,13 +46,13 @@ fn table(name: &str, rows: impl Iterator<Item = (&'static str, String)>) -> Stri
     table.to_string()
 }
 
-/// The table of a family. If its members have the columns of a scheme or of the paper's table, it
-/// has these, too.
+/// The table of a family. It includes the columns of a scheme or of the paper's table, if its
+/// members have them.
 fn family_table(family: &Family, registry: &Registry) -> String {
     let members = family.members(registry);
     let mut table = Table::new();
     table.load_style(UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-    // The terminal's width, if there is a terminal.
+    // The terminal's width, if any.
     table.set_width(table.width().map_or(WIDTH, |width| width.min(WIDTH)));
     let first = members[0];
     if first.modes.is_some() {
@@ -66,7 +66,7 @@ fn family_table(family: &Family, registry: &Registry) -> String {
     table.set_header([family.plural, "source"].into_iter().chain(first.columns.iter().map(|column| column.0)));
     for row in &members {
         let columns = row.columns.iter().map(|column| column.1);
-        // A part that a program adds may have no columns.
+        // A program's own part may have no columns.
         let columns = columns.chain(row.columns.is_empty().then_some(row.summary));
         table.add_row([row.name, row.source].into_iter().chain(columns));
     }

@@ -1,5 +1,5 @@
-//! A line on the terminal that shows the progress of a long command. If stderr is no terminal,
-//! there is none.
+//! A line on the terminal with the progress of a long command. It exists only if stderr is a
+//! terminal.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -7,10 +7,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long a command runs before the line appears.
+/// The time from a command's start to the line's appearance.
 const SILENT_TIME: Duration = Duration::from_secs(1);
 
-/// The line. A thread of its own shows it, and sleeps most of the time.
+/// The line. Its own thread shows it, and sleeps most of the time.
 pub struct Progress(Option<(Sender<String>, JoinHandle<()>)>);
 
 impl Default for Progress {

@@ -30,7 +30,7 @@ impl Report {
         print(&Json::Object(self.json()).to_string())
     }
 
-    /// The fields that `run` prints, for commands that add more.
+    /// The fields of `run`, for commands that add more.
     pub fn json(&self) -> Map<String, Json> {
         let mut object = Map::new();
         object.insert("workload".into(), json!(self.workload));

@@ -1,8 +1,8 @@
-//! The maximum memory that the process held during a part of its life.
+//! The maximum memory of the process during a part of its life.
 
 use std::fs;
 
-/// Resets the maximum. If the system cannot do that, the maximum of the whole life remains.
+/// Resets the maximum. If the system cannot, the maximum of the whole life remains.
 pub fn reset() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }

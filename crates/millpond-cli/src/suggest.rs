@@ -34,7 +34,7 @@ fn invalid_name(error: &clap::Error, command: &Command) -> Option<String> {
     Some(unknown(&what, &given, &valid))
 }
 
-/// The kind of name that was expected, and the valid names.
+/// The expected kind of name, and the valid names.
 fn known_subcommands(command: &Command, args: &[String]) -> (String, Vec<String>) {
     let within = args.get(1).and_then(|word| command.find_subcommand(word)).unwrap_or(command);
     let what = within.get_subcommand_value_name().unwrap_or("command").to_ascii_lowercase();
@@ -66,8 +66,8 @@ fn has(command: &Command, option: &str) -> bool {
         || command.get_subcommands().any(|inner| has(inner, option))
 }
 
-/// The options that are valid for the named command, and perhaps its workload or suite. Also how
-/// many of these the command line names.
+/// The valid options of the named command, and perhaps its workload or suite. Also the number of
+/// these names on the command line.
 fn known_options(command: &Command, args: &[String]) -> (usize, Vec<String>) {
     let mut command = command.clone();
     command.build();

@@ -1,4 +1,4 @@
-//! The parts of a suite of measurements, for a package with suites of its own.
+//! The parts of a suite of measurements, for a package with its own suites.
 //!
 //! ```no_run
 //! use millpond_cli::suites::{self, Suite};
@@ -25,19 +25,19 @@ use crate::bench::{self, SUITES};
 use millpond::catalogue::Registry;
 use std::process::ExitCode;
 
-/// The maximum memory that the process held during a part of its life.
+/// The maximum memory of the process during a part of its life.
 pub mod rss {
     pub use crate::rss::{peak, reset};
 }
 
-/// Runs a command that has only suites, with the arguments of the process: `NAME SUITE [options]`.
+/// Runs a command of suites only, with the arguments of the process: `NAME SUITE [options]`.
 pub fn main(name: &'static str, about: &'static str, suites: &'static [Suite]) -> ExitCode {
     let registry = Registry::default();
     let mut command = crate::args::suites(name, suites, &registry).about(about).version(env!("CARGO_PKG_VERSION"));
     crate::status(crate::parsed(&mut command, |matches| bench::measure(suites, matches, &registry)))
 }
 
-/// The name and the summary of each suite that `millpond bench` lists, but another program runs.
+/// The name and the summary of each suite that `millpond bench` lists and another program runs.
 pub fn elsewhere() -> impl Iterator<Item = (&'static str, &'static str)> {
     SUITES.iter().filter(|suite| suite.is_elsewhere()).map(|suite| (suite.name, suite.summary))
 }

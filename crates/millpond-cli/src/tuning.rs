@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 const STACKS: (u64, u64) = (128 << 10, 1 << 30);
 
 /// The maximum number of queues of a randomized pool, over all workers. A worker without a task
-/// looks into each of them, and keeps its own order.
+/// scans each of them, in its own order.
 const MAX_QUEUES: usize = 1 << 14;
 
 /// The parameters of the paper's pools: as options, and as in a pool's row.
@@ -115,7 +115,7 @@ impl Tuning {
         self.params
     }
 
-    /// What a worker without a task does.
+    /// The idle rule: what a worker without a task does.
     pub fn idle(&self) -> Idle {
         self.idle
     }

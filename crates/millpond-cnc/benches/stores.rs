@@ -126,7 +126,7 @@ fn rows_of(size: usize) -> Vec<Row> {
         rows(&format!("{size} u64 shuffled, 1 thread"), &[shuffled]),
         rows(&format!("{size} u64, 2 threads, the same"), &[numbers(0), numbers(0)]),
         rows(&format!("{size} u64, 2 threads, apart"), &[numbers(0), numbers(size)]),
-        rows(&format!("{size} u64, 2 threads, by turns"), &[others(0), others(1)]),
+        rows(&format!("{size} u64, 2 threads, alternating"), &[others(0), others(1)]),
         rows(&format!("{size} triples, 2 threads, the same"), &[triples(0), triples(0)]),
         rows(&format!("{size} triples, 2 threads, apart"), &[triples(0), triples(size)]),
     ]

@@ -1,4 +1,4 @@
-//! What all kinds of item collections have in common.
+//! The common parts of all kinds of item collections.
 
 use std::any::Any;
 
@@ -22,10 +22,10 @@ pub trait Collection<'x, K: Key>: Sealed<'x, K> {
     fn getting(self, key: K) -> Self::Get;
 }
 
-/// What a graph needs of a collection.
+/// A graph's view of a collection.
 #[doc(hidden)]
 pub trait Sealed<'x, K>: Copy {
-    /// The slot of a key, if the collection belongs to that graph and the key is within its bounds.
+    /// The slot of a key, if the collection belongs to this graph and the key is within its bounds.
     fn slot(self, graph: u64, key: &K) -> Option<SlotId>;
 
     /// The slot of a key, unless the item was put.
@@ -57,11 +57,10 @@ pub(crate) trait AnyItems: Any + Send + Sync {
 pub struct ItemMemory {
     /// The collection.
     pub collection: &'static str,
-    /// The number of items that were put.
+    /// The number of put items.
     pub put: usize,
-    /// How many of these are still in memory. A counted collection frees an item after its last
-    /// use.
+    /// The number of these still in memory. A counted collection frees an item after its last use.
     pub there: usize,
-    /// The bytes of these, without what they point to.
+    /// The bytes of these, without pointees.
     pub bytes: usize,
 }

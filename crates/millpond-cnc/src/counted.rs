@@ -66,7 +66,7 @@ pub(crate) struct CountedCore<K, V> {
     producers: Mutex<Vec<StepId>>,
 }
 
-/// An item, and the step that put it. The origin stays after the item was freed.
+/// An item, and the step that put it. The origin outlives the item.
 struct Slot<V> {
     item: CountedItem<V>,
     origin: OnceLock<Origin>,
@@ -139,7 +139,7 @@ impl<'x, K: Key, V: Send + Sync + 'static> CountedItems<'x, K, V> {
         debug_assert!(put.is_ok(), "whose origin it has, puts it");
     }
 
-    /// One use of an item: a step awaits it. It is ready once the item was put.
+    /// One use of an item: a step awaits it. It is ready once the item has been put.
     pub fn get(self, key: K) -> CountedGet<'x, K, V> {
         CountedGet { core: self.core, key }
     }
@@ -268,7 +268,7 @@ impl<K: Debug, V> Debug for CountedGet<'_, K, V> {
     }
 }
 
-/// One use of an item. It ends when this is dropped; the last one frees the item.
+/// One use of an item. The use ends when this is dropped. The last one frees the item.
 pub struct Use<'x, V> {
     /// `Some`, until it is taken or dropped.
     one: Option<item::Use<'x, V>>,
@@ -280,12 +280,12 @@ impl<V> Use<'_, V> {
     /// Takes the value itself, if this is its last use. The step may change it and put it under
     /// another key.
     ///
-    /// If an item has several uses, the order of the steps decides which one is the last. If a step
-    /// copies the value when `take` is refused, its result does not depend on that order.
+    /// If an item has several uses, the order of the steps decides which is the last. A step whose
+    /// result must not depend on this order copies the value if `take` is refused.
     ///
     /// # Errors
     ///
-    /// Returns this use if another one has not begun or not ended.
+    /// Returns this use if another one has not begun, or has not ended.
     pub fn take(mut self) -> Result<V, Self> {
         match self.one.take().map(item::Use::take) {
             Some(Ok(value)) => {

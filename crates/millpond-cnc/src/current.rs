@@ -1,5 +1,5 @@
-//! The step that runs on this thread, and what its last poll has met. Plain data: a thread-local
-//! has no lifetime parameters.
+//! The step running on this thread, and the results of its last poll. Plain data, because a
+//! thread-local has no lifetime parameters.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -15,7 +15,7 @@ pub struct SlotId {
     pub(crate) slot: usize,
 }
 
-/// An effect of a step, which the step would repeat if it ran again from its start.
+/// An effect of a step, which a second run of the step would repeat.
 #[derive(Debug)]
 pub(crate) enum Done {
     /// It put this item.
@@ -24,11 +24,11 @@ pub(crate) enum Done {
     Used(SlotId),
     /// It put a tag.
     Tag(Box<PutTag>),
-    /// It changed a graph that encloses its own. The text says how.
+    /// It changed an enclosing graph. The text says how.
     Outside(Box<str>),
 }
 
-/// A tag that was put.
+/// A put tag.
 #[derive(Debug)]
 pub(crate) struct PutTag {
     /// The tag collection.
@@ -44,11 +44,11 @@ pub(crate) struct Polled {
     pub(crate) graph: u64,
     pub(crate) step: StepId,
     pub(crate) tag: Tag,
-    /// The step collection's name: an enclosing graph does not know its index.
+    /// The step collection's name, because an enclosing graph does not know its index.
     pub(crate) name: &'static str,
     /// Formats a packed tag.
     pub(crate) show: fn(u64, &mut Formatter<'_>) -> fmt::Result,
-    /// Whether a missing item is only recorded: nothing then waits for it.
+    /// Whether a missing item is only recorded, without a wait.
     pub(crate) notes: bool,
     /// The missing items.
     pub(crate) missing: Vec<SlotId>,
@@ -56,11 +56,11 @@ pub(crate) struct Polled {
     pub(crate) replays: bool,
     /// The step's first effect, if it may run again.
     pub(crate) done: Option<Done>,
-    /// The body is being dropped, to run again from its start: the uses that it holds are returned.
+    /// The body is being dropped, to run again from its start. Its uses are returned.
     pub(crate) drops: bool,
-    /// If its gets are checked: the items that it may get, or that were certainly put.
+    /// If its gets are checked: the items that it may get, or that have certainly been put.
     pub(crate) sure: Option<Box<Sure>>,
-    /// Whether the first missing item is one that it must not get.
+    /// Whether it must not get the first missing item.
     pub(crate) wrong: bool,
 }
 
@@ -68,9 +68,9 @@ pub(crate) struct Polled {
 pub(crate) type Sure = HashSet<SlotId, foldhash::fast::FixedState>;
 
 thread_local! {
-    /// The steps whose polls have begun on this thread. A body may wait within a poll, for a scope
-    /// or a graph within it. Then the thread may run other steps, on other stacks. So the stack's
-    /// mark tells which step runs: it is the step's index here, plus 1.
+    /// The steps whose polls have begun on this thread. A body may wait inside a poll, for an inner
+    /// scope or graph. Then the thread may run other steps, on other stacks. So the stack's mark
+    /// names the running step: its index here, plus 1.
     static POLLED: RefCell<Vec<Option<Polled>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -90,9 +90,8 @@ impl Polled {
         }
     }
 
-    /// Whether a checked step must not get this item. A step must not get an item that it has not
-    /// declared. If a step may run again and has had an effect, it must not get an item that may be
-    /// late.
+    /// Whether a checked step must not get this item. A step must not get an undeclared item. A
+    /// step that may run again and has had an effect must not get an item that may be late.
     fn refuses(&mut self, slot: SlotId) -> bool {
         let Some(sure) = &mut self.sure else { return false };
         if sure.contains(&slot) {
@@ -110,9 +109,9 @@ impl Polled {
     }
 }
 
-/// Runs `poll` as the step `polled`. Returns the result, and what the step has met.
+/// Runs `poll` as the step `polled`. Returns the result and the step's record.
 pub(crate) fn poll_as<R>(polled: Polled, poll: impl FnOnce() -> R) -> (R, Polled) {
-    /// A step that was entered, and the mark before.
+    /// An entered step, and the mark before.
     struct Entered {
         place: usize,
         before: usize,
@@ -122,7 +121,7 @@ pub(crate) fn poll_as<R>(polled: Polled, poll: impl FnOnce() -> R) -> (R, Polled
             millpond::replace_mark(self.before);
             POLLED.with_borrow_mut(|all| {
                 let polled = all.get_mut(self.place)?.take();
-                // A step above this one runs on another stack. It may end later.
+                // A step above this one runs on another stack, and may end later.
                 while let Some(None) = all.last() {
                     all.pop();
                 }
@@ -147,43 +146,43 @@ pub(crate) fn poll_as<R>(polled: Polled, poll: impl FnOnce() -> R) -> (R, Polled
     (result, polled)
 }
 
-/// Calls `f` with the running step, if it is one of this graph.
+/// Calls `f` with the running step, if it is in this graph.
 pub(crate) fn tell<R>(graph: u64, f: impl FnOnce(&mut Polled) -> R) -> Option<R> {
     with(|polled| (polled.graph == graph).then(|| f(polled))).flatten()
 }
 
-/// Whether the running step, if it is one of this graph, must not get that item. Then the step does
-/// not continue.
+/// Whether the running step, if it is in this graph, must not get this item. Then the step does not
+/// continue.
 #[cold]
 pub(crate) fn refuses(graph: u64, slot: SlotId) -> bool {
     tell(graph, |polled| polled.refuses(slot)) == Some(true)
 }
 
-/// Like [`tell`], but also for a step of a graph that `graph` encloses. The ids of graphs grow. A
-/// step reaches its own graph, those that enclose it, and those that it makes. It makes these last
-/// ones again if it runs again.
+/// Like [`tell`], but also for a step of a graph enclosed by `graph`. The ids of graphs grow. A
+/// step reaches its graph, the enclosing ones, and those that it makes. If it runs again, it makes
+/// these again.
 pub(crate) fn tell_enclosed<R>(graph: u64, f: impl FnOnce(&mut Polled) -> R) -> Option<R> {
     with(|polled| (graph <= polled.graph).then(|| f(polled))).flatten()
 }
 
-/// The running step, if it is one of `graph` or of a graph that `graph` encloses.
+/// The running step, if it is in `graph` or in a graph enclosed by it.
 pub(crate) fn step(graph: u64) -> Option<StepName> {
     let step = tell_enclosed(graph, |polled| (polled.name, polled.tag.clone(), polled.show));
     step.map(|(name, tag, show)| StepName { step: name.to_owned(), tag: Shown(&tag, show).to_string() })
 }
 
-/// Records what the running step does to `graph`, if the step may run again. `done` is told whether
-/// that graph is the step's own.
+/// Records the running step's effect on `graph`, if the step may run again. The argument of `done`
+/// says whether `graph` is the step's own.
 pub(crate) fn note(graph: u64, done: impl FnOnce(bool) -> Done) {
     let own = tell_enclosed(graph, |polled| (polled.replays && polled.done.is_none()).then_some(polled.graph == graph));
     if let Some(own) = own.flatten() {
-        // This may call a method of a key, so nothing is borrowed here.
+        // Nothing is borrowed here, because this may call a method of a key.
         let done = done(own);
         tell_enclosed(graph, |polled| polled.note(done));
     }
 }
 
-/// The step that acts on this graph here, or the environment.
+/// The step acting on this graph here, or the environment.
 pub(crate) fn by(graph: u64) -> By {
     step(graph).map_or(By::Environment, By::Step)
 }

@@ -36,7 +36,7 @@ impl Display for ItemName {
 /// The origin of an item or a tag: a step, or the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum By {
-    /// The closure of the graph, or a thread outside of it.
+    /// The closure of the graph, or a thread outside it.
     Environment,
     /// A step.
     Step(StepName),
@@ -51,7 +51,7 @@ impl Display for By {
     }
 }
 
-/// Why a graph failed: the first error that was found. Its message is one line.
+/// Why a graph failed: the first error found. Its message is one line.
 #[derive(Clone)]
 pub struct Error(Arc<Kind>);
 
@@ -106,9 +106,9 @@ pub enum Kind {
         /// The origin of the refused value.
         second: By,
     },
-    /// Under [`Preconditions::Strict`](crate::Preconditions::Strict), a step got an item that it
-    /// had not declared. If [gets are checked](crate::Settings::check_gets), any such get fails;
-    /// otherwise only one of an item that was not yet put.
+    /// Under [`Preconditions::Strict`](crate::Preconditions::Strict), a step got an undeclared
+    /// item. If [gets are checked](crate::Settings::check_gets), any such get fails; otherwise it
+    /// fails only if the item has not yet been put.
     #[error(
         "step {step} got item {item}, which it has not declared: under strict preconditions a step declares all that it gets"
     )]
@@ -119,8 +119,8 @@ pub enum Kind {
         item: ItemName,
     },
     /// Under [`Blocked::Replay`](crate::Blocked::Replay), a step had an effect before it got an
-    /// item that was not yet put. The effect is an item or a tag that it put, or an item that it
-    /// used up. If the step ran again, it would repeat the effect. If [gets are
+    /// item that had not yet been put. The effect is a put item or tag, or a used-up item. If the
+    /// step ran again, it would repeat the effect. If [gets are
     /// checked](crate::Settings::check_gets), a get of any item that may be late fails.
     #[error(
         "step {step} got item {item}, which may be late, after it had {done}: a step that is replayed gets first, and puts and uses up afterwards"
@@ -134,7 +134,7 @@ pub enum Kind {
         /// key.
         done: String,
     },
-    /// A step asked whether an item was there. The answer depends on the order in which steps run.
+    /// A step asked whether an item exists. The answer depends on the order of steps.
     #[error(
         "step {step} looked for item {item} by `try_get`: whether that is there yet depends on the order of steps; a step awaits `get`"
     )]
@@ -144,12 +144,12 @@ pub enum Kind {
         /// The item that it asked for.
         item: ItemName,
     },
-    /// An item was got more often than its collection says.
+    /// An item was got more often than its collection allows.
     #[error("item {item} is got {uses} times, and was got once more, by {by}")]
     UsedUp {
         /// The item.
         item: ItemName,
-        /// The number of uses that the collection says.
+        /// The number of uses given by the collection.
         uses: u32,
         /// The origin of the surplus get.
         by: By,
@@ -171,12 +171,12 @@ pub enum Kind {
     TooManyPrescribed {
         /// The tag collection.
         tags: String,
-        /// The step collection that was refused.
+        /// The refused step collection.
         step: String,
-        /// The number that it can prescribe.
+        /// The maximum number.
         most: usize,
     },
-    /// A key is outside of its collection's bounds.
+    /// A key is outside its collection's bounds.
     #[error("item {item} lies outside of the bounds {bounds}; asked for by {by}")]
     OutOfBounds {
         /// The item.
@@ -202,7 +202,7 @@ pub enum Kind {
         /// The error.
         message: String,
     },
-    /// Under [`Blocked::Fiber`](crate::Blocked::Fiber), a step that had to wait could not be
+    /// Under [`Blocked::Fiber`](crate::Blocked::Fiber), a step had to wait and could not be
     /// suspended.
     #[error("step {step} cannot wait on its stack: {why}")]
     NotKept {
@@ -219,36 +219,36 @@ pub enum Kind {
     Runtime(millpond::Error),
 }
 
-/// Steps that wait for items that no step will put.
+/// Steps waiting for items that no step will put.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deadlock {
     /// The steps, in order of name and tag.
     pub stuck: Vec<Stuck>,
-    /// The items that the environment waits for.
+    /// The items awaited by the environment.
     pub environment: Vec<ItemName>,
 }
 
-/// A step that waits.
+/// A waiting step.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stuck {
     /// The step.
     pub step: StepName,
     /// Whether it has begun.
     pub blocked: bool,
-    /// The items that it waits for.
+    /// The awaited items.
     pub missing: Vec<Missing>,
 }
 
-/// An item that was not put.
+/// A missing item.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Missing {
     /// The item.
     pub item: ItemName,
-    /// The step collections that have declared that they put items of that collection.
+    /// The step collections that have declared to put items of this collection.
     pub producers: Vec<String>,
 }
 
-/// The number of steps that a message names. It counts the others.
+/// The maximum number of steps named in a message, which counts the others.
 const MAX_NAMED_STEPS: usize = 10;
 
 impl Display for Deadlock {

@@ -59,11 +59,11 @@ impl<E: Engine> Environment for Scope<'_, '_, Root, E> {
 ///
 /// # Errors
 ///
-/// The first [`Error`] that was found. After a graph has failed, no step begins.
+/// The first [`Error`] found. After a graph has failed, no step begins.
 ///
 /// # Panics
 ///
-/// If the closure panics: the panic continues after all steps have ended.
+/// If the closure panics. The panic continues after all steps have ended.
 #[track_caller]
 pub fn graph<'env, E, F, R>(rt: &Runtime<E>, build: F) -> Result<R, Error>
 where
@@ -92,7 +92,7 @@ where
     let (scope_handle, bump) = (OnceLock::new(), Bump::new());
     let (around, bump) =
         (Surroundings { shared: &shared, collections: &collections, scope_handle: &scope_handle }, &bump);
-    // The scope's own result is not used: it fails if a step does not begin.
+    // The scope's result is not used, because the scope fails if a step does not begin.
     let mut built = None;
     let ran = rt.scope(|s| {
         shared.set_cancel(s.cancel_token());
@@ -124,8 +124,7 @@ impl<'x> Graph<'_, 'x, '_> {
     }
 
     /// Makes an item collection whose keys are integers, each below its bound. It allocates the
-    /// slots of all keys at once. To find an item costs a fraction of what it costs with hashed
-    /// keys.
+    /// slots of all keys at once. A lookup costs a fraction of a lookup with hashed keys.
     ///
     /// # Panics
     ///
@@ -146,7 +145,7 @@ impl<'x> Graph<'_, 'x, '_> {
         Items::new(core.downcast_ref().expect("just made"))
     }
 
-    /// Makes a counted item collection. `uses` returns how often the item of a key is got; the
+    /// Makes a counted item collection. `uses` returns the number of gets of a key's item. The
     /// collection frees the item after the last of these uses has ended.
     ///
     /// # Panics
@@ -177,8 +176,8 @@ impl<'x> Graph<'_, 'x, '_> {
         StepsBuilder::new(self.around, self.bump, name, self.settings)
     }
 
-    /// Waits until no step runs or is ready. Some steps may still wait, for items that the
-    /// environment is yet to put.
+    /// Waits until no step runs or is ready. Some steps may still wait, for items yet to be put by
+    /// the environment.
     ///
     /// # Errors
     ///
@@ -192,8 +191,8 @@ impl<'x> Graph<'_, 'x, '_> {
     ///
     /// # Errors
     ///
-    /// If the graph has failed. It also fails if no step runs or is ready, and the item was not
-    /// put. The error then reports the steps that wait.
+    /// If the graph has failed. Also if no step runs or is ready, and the item is missing. The
+    /// error then reports the waiting steps.
     pub fn get<K: Key, C: Collection<'x, K>>(&self, items: C, key: K) -> Result<C::Got, Error> {
         let (wanted, mut got) = (key.clone(), None);
         let ready = self.scope.wait(pin!(async { got = Some(items.getting(wanted).await) }));
@@ -204,8 +203,8 @@ impl<'x> Graph<'_, 'x, '_> {
         Err(self.shared.failure().expect("the item is missing"))
     }
 
-    /// Ends the graph early. Steps that have not begun do not run, and those that wait end where
-    /// they are. Use it if the result is known before all steps have run, as in a search.
+    /// Ends the graph early. Steps that have not begun do not run, and waiting ones end where they
+    /// are. Use it if the result is known early, as in a search.
     ///
     /// ```
     /// use millpond::Runtime;
@@ -235,8 +234,8 @@ impl<'x> Graph<'_, 'x, '_> {
         self.around.collections.iter().map(|(_, items)| items.memory()).collect()
     }
 
-    /// Waits until no work is left. When no step runs or is ready, each step that still waits
-    /// reports its missing items, and ends. So does the `environment`, if it waits.
+    /// Waits until no work is left. When no step runs or is ready, each waiting step reports its
+    /// missing items and ends. So does the `environment`, if it waits.
     fn end(&self, environment: Vec<ItemName>) {
         let mut environment = Some(environment).filter(|missing| !missing.is_empty());
         loop {

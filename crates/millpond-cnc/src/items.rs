@@ -48,7 +48,7 @@ impl<K: Key, V: Send + Sync + 'static> ItemsCore<K, V> {
         ItemsCore { graph, id, name, store, producers: Mutex::default() }
     }
 
-    /// A key's slot and its index. If the key is outside of the bounds, the graph fails.
+    /// A key's slot and its index. If the key is outside the bounds, the graph fails.
     #[inline]
     fn find(&self, key: &K) -> Option<(usize, &Item<Filled<V>>)> {
         self.store.find(key).map_err(|outside| self.refuse(key, outside.0)).ok()
@@ -105,19 +105,19 @@ impl<'x, K: Key, V: Send + Sync + 'static> Items<'x, K, V> {
         }
     }
 
-    /// The item: a step awaits it. It is ready once the item was put.
+    /// The item: a step awaits it. It is ready once the item has been put.
     ///
-    /// A step that drops this future before it is ready, as `select` does, learns that the item was
-    /// late. Then its result depends on the order in which steps run.
+    /// If a step drops this future before it is ready, as `select` does, the step learns that the
+    /// item was late. Then its result depends on the order of steps.
     pub fn get(self, key: K) -> Get<'x, K, V> {
         Get { core: self.core, key, place: None }
     }
 
-    /// The item, if it was put: for the environment, and for threads outside of the graph.
+    /// The item, if it has been put: for the environment, and for threads outside the graph.
     ///
-    /// Whether an item was put yet depends on the order in which steps run. For an answer that does
-    /// not, call [`Graph::wait`](crate::Graph::wait) first. In a step, `try_get` fails the graph
-    /// with [`Kind::LookedInStep`](crate::Kind::LookedInStep) and returns `None`. A step awaits
+    /// The answer depends on the order of steps, unless [`Graph::wait`](crate::Graph::wait) was
+    /// called first. In a step, `try_get` fails the graph with
+    /// [`Kind::LookedInStep`](crate::Kind::LookedInStep) and returns `None`. A step awaits
     /// [`get`](Items::get) instead, so that all runs compute the same.
     ///
     /// ```
@@ -238,7 +238,7 @@ impl<'x, K: Key, V: Send + Sync + 'static> Future for Get<'x, K, V> {
         let core = self.core;
         let known = self.place.map(|place| (place, core.store.at(place)));
         let Some((place, item)) = known.or_else(|| core.find(&self.key)) else {
-            // The graph has failed: this step does not continue.
+            // The graph has failed, so this step does not continue.
             return Poll::Pending;
         };
         self.place = Some(place);

@@ -4,11 +4,10 @@
 //!
 //! - *Item* collections hold values under keys. Each value is put once.
 //! - *Step* collections compute. A step gets items, and puts items and tags.
-//! - *Tag* collections say which steps there are. A tag that is put prescribes one step of each
-//!   step collection that the tag collection prescribes.
+//! - *Tag* collections determine the steps. Putting a tag prescribes one step of each step
+//!   collection that the tag collection prescribes.
 //!
-//! There are no races, and data alone orders the steps. Whichever step runs first, the items are
-//! the same.
+//! There are no races. Only data orders the steps, and the items are the same in every order.
 //!
 //! ```
 //! use millpond::Runtime;
@@ -39,11 +38,11 @@
 //! ```
 //!
 //! **Preconditions** ([`Preconditions`]) are chosen at run time, for a graph or a step collection;
-//! the body stays the same. A step waits for the items that it declares before it starts. It waits
-//! for other items where it gets them, by one of three mechanisms ([`Blocked`]).
+//! the body stays the same. Before its start, a step waits for its declared items. It waits for
+//! other items where it gets them, by one of three mechanisms ([`Blocked`]).
 //!
 //! **Nothing hangs.** If steps wait and no step runs or is ready, the graph fails. The error
-//! reports these steps and the missing items ([`Kind::Deadlock`]).
+//! ([`Kind::Deadlock`]) reports these steps and the missing items.
 //!
 //! # Sources
 //!
@@ -53,11 +52,11 @@
 //!   macro-dataflow execution*, DFM 2013.
 
 #![forbid(unsafe_code)]
-// Models do not use those parts of the item tables that only graphs need.
+// Models do not use parts of the item tables needed only by graphs.
 #![cfg_attr(loom, allow(dead_code))]
 
-// Models cover only the item tables: a runtime is too large for one, and loom does not see into the
-// arenas.
+// Models cover only the item tables, because a runtime is too large for one, and loom does not see
+// into the arenas.
 #[cfg(not(loom))]
 mod collection;
 #[cfg(not(loom))]
@@ -109,7 +108,7 @@ pub use store::Slots;
 #[cfg(not(loom))]
 pub use tags::Tags;
 
-/// The program of the chapter on collections is compiled and run as a test.
+/// The program in the chapter on collections, compiled and run as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/papers/fp.md")]
 struct Chapter;

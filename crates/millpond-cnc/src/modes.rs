@@ -1,38 +1,37 @@
 //! When a step starts, and how it waits ([FP](crate#sources) §III).
 
-/// Which of the declared items a step waits for before it starts.
+/// The declared items for which a step waits before its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Preconditions {
-    /// None: a step starts when it is prescribed, and waits for each item where it gets it.
+    /// None: a step starts when it is prescribed, and waits for items where it gets them.
     Eager,
-    /// All, and the step gets no others. It never waits after that, so it needs neither a stack nor
-    /// memory of its own.
+    /// All, and the step gets no others. It never waits after its start, so it needs neither its
+    /// own stack nor its own memory.
     Strict,
     /// The declared ones. The step waits for others where it gets them.
     #[default]
     Flexible,
 }
 
-/// How a step is kept while it waits for an item.
+/// The form of a step that waits for an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Blocked {
-    /// As a state machine, in a task's block: the step continues where it was. If the preconditions
-    /// are flexible, the first step of a collection that waits is kept as with
-    /// [`Fiber`](Blocked::Fiber). Until then the collection's steps need no block for their bodies,
-    /// and cost as much as strict ones.
+    /// A state machine in a task's block. The step continues where it was. Under flexible
+    /// preconditions, a collection's first waiting step is kept as with [`Fiber`](Blocked::Fiber).
+    /// Until then, its steps need no block for their bodies, and cost as much as strict ones.
     #[default]
     Resume,
-    /// On its stack, which is suspended.
+    /// Its suspended stack.
     Fiber,
-    /// Not at all: the step ends, and runs again from its start when the item was put. So it must
+    /// None: the step ends, and runs again from its start when the item has been put. So it must
     /// get all its items before it puts an item or a tag, or uses up an item. Otherwise the graph
     /// fails with [`Kind::PutBeforeGet`](crate::Kind::PutBeforeGet). All other effects of the body
     /// are repeated.
     Replay,
 }
 
-/// How many of a step's preconditions it waits for, in the order in which it declares them: the
-/// range between eager and flexible.
+/// The number of preconditions for which a step waits, in the order of their declaration: the range
+/// between eager and flexible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Limit {
     /// All.
@@ -45,13 +44,13 @@ pub enum Limit {
 /// How a collection finds items by hashed keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Table {
-    /// Open tables of words, sharded by the hash. To make an item takes a lock; to find one takes
-    /// no atomic read-modify-write.
+    /// Open tables of words, sharded by the hash. Making an item takes a lock. Finding one takes no
+    /// atomic read-modify-write.
     #[default]
     Open,
     /// Tables under locks, sharded by the hash.
     Sharded,
-    /// A split-ordered list ([FP](crate#sources) §V): no locks, and nothing moves when it grows.
+    /// A split-ordered list ([FP](crate#sources) §V): no locks, and growth moves no entry.
     SplitOrdered,
 }
 
@@ -60,25 +59,24 @@ pub enum Table {
 pub struct Settings {
     /// When a step starts.
     pub preconditions: Preconditions,
-    /// How a step is kept while it waits.
+    /// The form of a waiting step.
     pub blocked: Blocked,
-    /// How many preconditions a step waits for.
+    /// The number of preconditions for which a step waits.
     pub limit: Limit,
     /// How items are found by hashed keys.
     pub table: Table,
-    /// Whether each get of a step is compared with its declarations. With this, an error does not
-    /// depend on which item is late. By default this is on in debug builds, and off in optimized
-    /// ones.
+    /// Whether each get of a step is compared with its declarations. With this, errors do not
+    /// depend on which item is late. The default is on in debug builds, and off in optimized ones.
     ///
     /// - A strict step that gets an undeclared item fails with
-    ///   [`Kind::Undeclared`](crate::Kind::Undeclared). Without this it fails only if the item is
-    ///   late.
+    ///   [`Kind::Undeclared`](crate::Kind::Undeclared). Without the check it fails only if the item
+    ///   is late.
     /// - A step under [`Blocked::Replay`] that has put something, and then gets an item that may be
     ///   late, fails with [`Kind::PutBeforeGet`](crate::Kind::PutBeforeGet). An item is never late
     ///   if the step waited for it before it began, or has got it before.
     ///
-    /// Other steps may get undeclared items, and are not checked. The cost: the preconditions are
-    /// asked once more for each step, and each get looks its item up among them.
+    /// Other steps may get undeclared items, and are not checked. The cost: the preconditions of
+    /// each step are computed once more, and each get searches them for its item.
     pub check_gets: bool,
 }
 
@@ -100,12 +98,12 @@ impl Settings {
         self.check_gets && (self.preconditions == Preconditions::Strict || self.replays())
     }
 
-    /// Whether a step that waits runs again from its start.
+    /// Whether a waiting step runs again from its start.
     pub(crate) fn replays(self) -> bool {
         self.preconditions != Preconditions::Strict && self.blocked == Blocked::Replay
     }
 
-    /// The number of preconditions that a step waits for.
+    /// The number of awaited preconditions.
     pub(crate) fn most(self) -> usize {
         match (self.preconditions, self.limit) {
             (Preconditions::Eager, _) => 0,

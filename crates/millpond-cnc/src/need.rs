@@ -1,4 +1,4 @@
-//! What a step declares that it needs before it starts.
+//! A step's declared needs before its start.
 
 use std::fmt::{self, Debug, Formatter};
 
@@ -11,7 +11,7 @@ use crate::key::Key;
 /// Takes the preconditions of one step: the argument of the closure of
 /// [`preconditions`](crate::StepsBuilder::preconditions).
 pub struct Need<'n> {
-    /// How many more are taken.
+    /// The number still to be taken.
     left: usize,
     to: To<'n>,
 }
@@ -21,7 +21,7 @@ enum To<'n> {
     Hold(&'n Pending),
     /// Lists the missing ones.
     List(&'n mut Vec<SlotId>),
-    /// Lists all those of this graph.
+    /// Lists all items of this graph.
     All(u64, &'n mut Sure),
 }
 

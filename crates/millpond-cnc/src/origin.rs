@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::key::Key;
 
-/// A tag, kept for reports. Its step collection knows the type, and so how to format it.
+/// A tag, kept for reports. Its step collection knows the type, and so can format it.
 #[derive(Clone, Debug)]
 pub(crate) enum Tag {
     /// Integers, packed.
@@ -27,8 +27,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// Integers that are packed into a fixed number of bits each. Small values of either sign stay
-/// small.
+/// Integers packed into a fixed number of bits each. Small values of either sign stay small.
 trait Packed: Copy {
     fn pack(self) -> u64;
     fn unpack(word: u64) -> Self;
@@ -57,8 +56,8 @@ macro_rules! packed {
 }
 packed!(u8 u16 u32 u64 usize, signed i32 i64);
 
-/// For each type of tags that may be packed: how to pack and format it. The compiler selects the
-/// type's branch.
+/// For each packable type of tags: its packing and formatting. The compiler selects the type's
+/// branch.
 macro_rules! words {
     ($($type:ty: $bits:literal, ($($place:tt)+);)+) => {
         impl Tag {

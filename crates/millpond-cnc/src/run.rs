@@ -11,9 +11,9 @@
 //! | `Replay` | the future is dropped, and a new pending task waits for the item |
 //!
 //! From its first poll on, a future cannot move, so it must be in a block. But most flexible steps
-//! never wait. As long as no step of a collection has waited, they are polled on the worker's
-//! stack, like strict ones. The stack of the first that waits is suspended; from then on the
-//! collection's steps get their blocks.
+//! never wait. Until a step of a collection waits, they are polled on the worker's stack, like
+//! strict ones. The stack of the first waiting step is suspended. From then on, the collection's
+//! steps get blocks.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -50,8 +50,7 @@ where
             return drop(self.pending(tag));
         }
         let Some(pending) = self.pending(tag.clone()) else { return };
-        // If this fails the graph, it does so before the step is released. Then the step does not
-        // begin.
+        // If this fails the graph, the step is not yet released, and does not begin.
         self.ask(&tag, &mut Need::hold(&pending, most));
     }
 }
@@ -82,8 +81,8 @@ where
         }
     }
 
-    /// A step that waits for its preconditions. `None` if the graph has ended, which does not
-    /// happen: no handle of a collection outlives its graph.
+    /// A step waiting for its preconditions. `None` if the graph has ended, which is impossible,
+    /// because no handle of a collection outlives its graph.
     fn pending(&'x self, tag: K) -> Option<Pending> {
         let task = self.task(&tag);
         let pending = match self.as_future() {
@@ -93,9 +92,10 @@ where
         pending.ok()
     }
 
-    /// Whether a step is a future from when it is prescribed, so that it needs one block in all. A
-    /// large future is made when the step begins, in a second block. Many steps may be prescribed,
-    /// and flexible preconditions must take as little memory as strict ones (decision 24).
+    /// Whether a step is a future from its prescription on, and so needs only one block. A large
+    /// future is made when the step begins, in a second block, because many steps may be
+    /// prescribed, and flexible preconditions must take as little memory as strict ones (decision
+    /// 24).
     fn as_future(&self) -> bool {
         const LARGE: usize = 512;
         self.settings.preconditions != Preconditions::Strict
@@ -116,7 +116,7 @@ where
         }
     }
 
-    /// Whether to run the body, after the preconditions are met, or will never be.
+    /// Whether to run the body, once the preconditions are met, or can never be met.
     fn begins(&self, tag: &K) -> bool {
         let shared = self.around.shared;
         if shared.is_stopped() {
@@ -152,7 +152,7 @@ where
     /// Polls a body on this stack. If it waits, the stack is suspended.
     fn run_on_stack(&'x self, tag: K) {
         let (own, mut stay, mut body) = (Tag::of(&tag), None, pin!(Body::Tag { tag: Some(tag) }));
-        // Most steps do not wait, so the first poll saves the cost of a waker.
+        // The first poll has no waker, because most steps do not wait.
         let (polled, _) =
             self.poll_body(self.polled(&own, true), body.as_mut(), &mut Context::from_waker(Waker::noop()));
         if polled.is_ready() {
@@ -177,14 +177,14 @@ where
         let (polled, mut met) = self.poll_body(polled, body.as_mut(), &mut Context::from_waker(Waker::noop()));
         if polled.is_pending() || met.wrong {
             let drops = Polled { drops: true, ..self.polled(&own, true) };
-            // The body's values may put something when they are dropped.
+            // The body's values may put items or tags when dropped.
             let ((), dropped) = poll_as(drops, || body.set(Body::Tag { tag: None }));
             met.done = met.done.or(dropped.done);
             waits(self, tag, met);
         }
     }
 
-    /// The items that the step waited for before it began.
+    /// The items awaited before the step began.
     fn sure(&self, tag: &K) -> Sure {
         let (mut sure, most) = (Sure::default(), self.settings.most());
         if most > 0 {
@@ -201,7 +201,7 @@ where
         });
     }
 
-    /// Runs the step again from its start when the item was put.
+    /// Runs the step again from its start when the item has been put.
     fn again(&'x self, tag: K, met: Polled) {
         let step = || self.step(&Tag::of(&tag));
         let Some(&slot) = met.missing.first() else {
@@ -237,7 +237,7 @@ where
             self.report(tag, true, &met.missing);
             return Poll::Ready(());
         }
-        // It waits for something outside of the graph. The graph must not end before that happens.
+        // It waits for an event outside the graph. The graph must not end before this event.
         *stay = (polled.is_pending() && met.missing.is_empty()).then(|| self.scope_handle().stay());
         polled
     }
@@ -321,8 +321,8 @@ pin_project! {
 }
 
 pin_project! {
-    /// A body: its tag, and from its first poll on its future. So the step itself runs the closure,
-    /// and is the origin of what that does.
+    /// A body: its tag, and from its first poll on its future. So the step runs the closure, and is
+    /// the origin of its effects.
     #[project = BodyNow]
     enum Body<K, Fut> {
         Tag { tag: Option<K> },

@@ -1,4 +1,4 @@
-//! The state that all parts of a graph share.
+//! The shared state of a graph.
 
 use std::fmt::{self, Formatter};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -15,9 +15,9 @@ pub(crate) struct Shared {
     id: u64,
     /// Whether steps must end without running their bodies.
     stopped: AtomicBool,
-    /// Whether steps must report what they wait for, and end.
+    /// Whether steps must report their missing items, and end.
     reports: AtomicBool,
-    /// Whether there are steps whose gets are checked.
+    /// Whether any steps have checked gets.
     checks: AtomicBool,
     failure: Mutex<Option<Error>>,
     stuck: Mutex<Vec<Stuck>>,
@@ -25,7 +25,7 @@ pub(crate) struct Shared {
     steps: boxcar::Vec<StepKind>,
 }
 
-/// What reports need of a step collection.
+/// The data of a step collection for reports.
 struct StepKind {
     name: &'static str,
     /// Formats a packed tag.
@@ -78,7 +78,7 @@ impl Shared {
         }
     }
 
-    /// Fails the graph. The first failure is kept, and no more steps begin.
+    /// Fails the graph. Keeps the first failure. No more steps begin.
     pub(crate) fn fail(&self, why: Kind) {
         let mut why = Some(Error::from(why));
         {
@@ -87,7 +87,7 @@ impl Shared {
                 *failure = why.take();
             }
         }
-        // Dropped without the lock: it may hold a user's error.
+        // Dropped without the lock, because it may hold a user's error.
         drop(why);
         self.stop();
     }
@@ -109,13 +109,13 @@ impl Shared {
         }
     }
 
-    /// Records that there are steps whose gets are checked.
+    /// Records that steps with checked gets exist.
     pub(crate) fn check_gets(&self) {
         self.checks.store(true, Relaxed);
     }
 
-    /// Whether a get must be checked. Relaxed is enough: the tag that prescribes a step is put
-    /// after its collection was made.
+    /// Whether a get must be checked. Relaxed is enough, because the tag that prescribes a step is
+    /// put after its collection was made.
     #[inline]
     pub(crate) fn checks_gets(&self) -> bool {
         self.checks.load(Relaxed)
@@ -125,7 +125,7 @@ impl Shared {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes each step report what it waits for, and end. Called when nothing more can happen.
+    /// Makes each step report its missing items, and end. Called when no step can run any more.
     pub(crate) fn ask_for_reports(&self) {
         self.reports.store(true, Relaxed);
     }

@@ -1,4 +1,5 @@
-//! Step collections: what a graph computes. Each tag gives one step, an instance of its collection.
+//! Step collections: the computation of a graph. Each tag gives one step, an instance of its
+//! collection.
 
 use std::fmt::{self, Debug, Display, Formatter};
 use std::sync::OnceLock;
@@ -64,7 +65,7 @@ impl<E: Display + Send> Outcome for Result<(), E> {
     }
 }
 
-/// The data that the parts of a graph share.
+/// The shared data of the parts of a graph.
 #[derive(Clone, Copy)]
 pub(crate) struct Surroundings<'x> {
     pub(crate) shared: &'x Shared,
@@ -72,7 +73,7 @@ pub(crate) struct Surroundings<'x> {
     pub(crate) scope_handle: &'x OnceLock<ScopeHandle<'x>>,
 }
 
-/// The data of a step collection. Its arena drops nothing, so this must have nothing to drop.
+/// The data of a step collection. Its arena drops nothing, so this must not need a drop.
 pub(crate) struct StepsCore<'x, K, P, F> {
     pub(crate) around: Surroundings<'x>,
     pub(crate) id: StepId,
@@ -91,7 +92,7 @@ pub(crate) type Priority<'x, K> = &'x (dyn Fn(&K) -> i8 + Send + Sync + 'x);
 /// No declared preconditions.
 pub(crate) type NoPreconditions<K> = fn(&K, &mut Need<'_>);
 
-/// A step collection that is being described; see [`Graph::steps`](crate::Graph::steps).
+/// A step collection under construction; see [`Graph::steps`](crate::Graph::steps).
 #[must_use = "a step collection is there once it can be executed"]
 pub struct StepsBuilder<'x, K, P> {
     around: Surroundings<'x>,
@@ -108,9 +109,9 @@ impl<'x, K: Key> StepsBuilder<'x, K, NoPreconditions<K>> {
         StepsBuilder { around, bump, id, settings, priority: None, preconditions: |_, _| () }
     }
 
-    /// Declares what a step gets, or a part of it. The closure is called with the tag when the step
-    /// is prescribed, unless preconditions are [`Eager`](Preconditions::Eager). It should do
-    /// nothing else, because it may be called again.
+    /// Declares the items that a step gets, or some of them. The closure is called with the tag
+    /// when the step is prescribed, unless preconditions are [`Eager`](Preconditions::Eager). It
+    /// should have no other effect, because it may be called again.
     pub fn preconditions<P>(self, preconditions: P) -> StepsBuilder<'x, K, P>
     where
         P: Fn(&K, &mut Need<'_>) + Copy + Send + Sync + 'x,
@@ -124,19 +125,20 @@ impl<'x, K: Key, P> StepsBuilder<'x, K, P>
 where
     P: Fn(&K, &mut Need<'_>) + Copy + Send + Sync + 'x,
 {
-    /// Sets which preconditions a step waits for before it starts, instead of the graph's setting.
+    /// Sets the preconditions for which a step waits before its start, instead of the graph's
+    /// setting.
     pub fn checked(mut self, preconditions: Preconditions) -> Self {
         self.settings.preconditions = preconditions;
         self
     }
 
-    /// Sets how a step is kept while it waits, instead of the graph's setting.
+    /// Sets the form of a waiting step, instead of the graph's setting.
     pub fn blocked(mut self, blocked: Blocked) -> Self {
         self.settings.blocked = blocked;
         self
     }
 
-    /// Sets how many preconditions a step waits for, instead of the graph's setting.
+    /// Sets the number of preconditions for which a step waits, instead of the graph's setting.
     pub fn need(mut self, limit: Limit) -> Self {
         self.settings.limit = limit;
         self
@@ -154,7 +156,7 @@ where
     ///     let step = g.steps::<u32>("step").preconditions(move |&n, need| need.wait_on(items, n));
     ///     let step = step.checked(Preconditions::Strict).check_gets(true);
     ///     tags.prescribes(step.execute(move |n| async move {
-    ///         // The second item is not declared. It is there, so without the check this step would succeed.
+    ///         // The second item is put but undeclared. Without the check this step would succeed.
     ///         assert_eq!(items.get(n).await + 1, *items.get(n + 1).await);
     ///     }));
     ///     items.put(1, 1);
@@ -170,9 +172,9 @@ where
     }
 
     /// Sets the priority of each step. Among ready steps, positive priorities run before all
-    /// others, the highest first. This holds in pools that honour priorities, as the default one
-    /// does. Such steps go through one queue, which all workers share. If `priority` panics, the
-    /// graph fails with [`Kind::Panicked`](crate::Kind::Panicked), which names the step.
+    /// others, the highest first. This holds in pools that honour priorities, such as the default.
+    /// Such steps go through one queue, shared by all workers. If `priority` panics, the graph
+    /// fails with [`Kind::Panicked`](crate::Kind::Panicked), which names the step.
     ///
     /// ```
     /// use millpond::Runtime;
@@ -195,15 +197,15 @@ where
         self
     }
 
-    /// Declares that these steps put items of that collection. Only reports use it.
+    /// Declares that these steps put items of this collection, for reports only.
     pub fn produces<'i, L: Key>(self, items: impl Collection<'i, L>) -> Self {
         items.add_producer(self.id);
         self
     }
 
-    /// Sets the body of a step: called with the step's tag, it returns a future. The future gets
-    /// and puts items, and puts tags. The closure is `Copy`: it captures handles of collections,
-    /// and references to what outlives the graph.
+    /// Sets the body of a step. Called with the step's tag, it returns a future that gets and puts
+    /// items, and puts tags. The closure is `Copy`: it captures handles of collections, and
+    /// references that outlive the graph.
     pub fn execute<F, Fut>(self, body: F) -> Steps<'x, K>
     where
         F: Fn(K) -> Fut + Copy + Send + Sync + 'x,
@@ -214,8 +216,8 @@ where
         if settings.checks() {
             around.shared.check_gets();
         }
-        // If its declared items were put, a step is unlikely to wait, until one step of the
-        // collection has.
+        // If its declared items have been put, a step is unlikely to wait, until one step of the
+        // collection has waited.
         let waits = AtomicBool::new(settings.preconditions == Preconditions::Eager);
         Steps { core: bump.alloc(StepsCore { around, id, name, settings, priority, preconditions, body, waits }) }
     }

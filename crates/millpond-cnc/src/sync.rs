@@ -1,7 +1,7 @@
 //! Atomics and locks of the item tables: the standard library's or loom's.
 //!
-//! The runtime has such a switch, too. This crate cannot use it: it is no part of the runtime's public
-//! interface, and models are built without the runtime.
+//! The runtime has such a switch, too. This crate cannot use it, because it is no part of the
+//! runtime's public interface, and models are built without the runtime.
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::{Mutex, MutexGuard, OnceLock, atomic};
@@ -11,7 +11,8 @@ pub(crate) use loom::sync::{Mutex, MutexGuard, atomic};
 #[cfg(loom)]
 pub(crate) use once::OnceLock;
 
-/// Takes a lock. Poison is ignored: a thread that panics with the lock leaves the data as it was.
+/// Takes a lock. Poison is ignored, because a thread that panics with the lock leaves the data as
+/// it was.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

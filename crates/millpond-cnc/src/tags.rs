@@ -1,4 +1,4 @@
-//! Tag collections: each tag that is put prescribes a step of each step collection of its list.
+//! Tag collections: each put tag prescribes a step of each step collection in its list.
 
 use std::fmt::{self, Debug, Formatter};
 use std::sync::OnceLock;
@@ -22,10 +22,10 @@ impl<K> Clone for Tags<'_, K> {
 }
 impl<K> Copy for Tags<'_, K> {}
 
-/// The maximum number of step collections that one tag collection prescribes.
+/// The maximum number of step collections prescribed by one tag collection.
 const MAX_STEP_COLLECTIONS: usize = 16;
 
-/// The data of a tag collection. Its arena drops nothing, so this must have nothing to drop.
+/// The data of a tag collection. Its arena drops nothing, so this must not need a drop.
 pub(crate) struct TagsCore<'x, K> {
     graph: &'x Shared,
     name: &'static str,
@@ -43,8 +43,8 @@ impl<'x, K: Key> Tags<'x, K> {
         Tags { core }
     }
 
-    /// Makes each tag that is put from now on prescribe a step of that collection. At most 16
-    /// collections can be prescribed; one more fails the graph with
+    /// Makes each tag put from now on prescribe a step of this collection. At most 16 collections
+    /// can be prescribed; one more fails the graph with
     /// [`Kind::TooManyPrescribed`](crate::Kind::TooManyPrescribed).
     ///
     /// ```

@@ -6,7 +6,7 @@
 
 pub mod portable;
 
-/// The programs of this chapter are compiled and run as tests.
+/// The programs of the chapter, compiled and run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/portable.md")]
 struct Chapter;

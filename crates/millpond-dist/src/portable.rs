@@ -1,15 +1,15 @@
 //! Portable tasks: serde structs with registered names, in place of closures.
 //!
-//! A closure cannot leave its process. A portable task can: serde turns its fields, which are
-//! immediate values, into bytes. Its name identifies the code in the receiving process. Its
-//! accesses are declared, as for any task.
+//! A closure cannot leave its process. A portable task can: serde turns its fields (immediate
+//! values) into bytes, and its name identifies the code in the receiving process. Its accesses are
+//! declared, as for any task.
 //!
-//! The body of a [`Portable`] leaf gets references. That of a [`PortableParent`] gets a scope that
-//! spawns only portable tasks. Any scope can [spawn](SpawnPortable) portable tasks among closures.
-//! In the same process they run like closures, and nothing is turned into bytes.
+//! The body of a [`Portable`] leaf gets references. The body of a [`PortableParent`] gets a scope
+//! that spawns only portable tasks. Any scope can [spawn](SpawnPortable) portable tasks among
+//! closures. In the same process they run like closures, without conversion to bytes.
 //!
-//! Processes that exchange tasks use the [`registry`]. It finds tasks by [name](Registry::get) and
-//! knows what they [declare](Entry::accesses). It turns them [into bytes](encode()) and
+//! Processes that exchange tasks use the [`registry`]. It finds tasks by [name](Registry::get),
+//! knows their [accesses](Entry::accesses), and converts them [to bytes](encode()) and
 //! [back](Registry::decode). A program calls [`check`] first.
 
 mod access;

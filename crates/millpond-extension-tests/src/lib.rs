@@ -1,4 +1,4 @@
-//! A pool, a memory manager and a scheme that are not in the crate `millpond`. The tests run them
+//! A pool, a memory manager and a scheme from outside the crate `millpond`. The tests run them
 //! alone, together, and with members of the catalogue.
 //!
 //! They are simple, not fast: each uses locks or the system's allocator.

@@ -15,8 +15,8 @@ fn layout(lines: u32) -> Layout {
     Layout::from_size_align(lines as usize * LINE, LINE).expect("smaller than the address space")
 }
 
-// SAFETY: a block is an allocation of its own, of at least `size` bytes, aligned to a line. Its
-// first word is written before `alloc` returns. No block is stable, as `largest_stable` says.
+// SAFETY: a block is a separate allocation, of at least `size` bytes, aligned to a line. Its first
+// word is written before `alloc` returns. No block is stable, as `largest_stable` says.
 unsafe impl Memory for Malloc {
     type Local = ();
     type Choice = ();

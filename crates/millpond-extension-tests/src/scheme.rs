@@ -21,9 +21,9 @@ pub struct Meta {
 /// The accesses to one version.
 #[derive(Debug)]
 struct Queue {
-    /// The number of granted accesses that are not released. All are of one generation.
+    /// The number of granted, unreleased accesses. All are of one generation.
     running: usize,
-    /// The mode of that generation.
+    /// The mode of this generation.
     mode: Mode,
     /// The accesses after it, in the order of their issue.
     waiting: VecDeque<Waiting>,
@@ -33,8 +33,8 @@ struct Queue {
 #[derive(Debug)]
 struct Waiting(NonNull<Record>, Mode);
 
-// SAFETY: the record stays valid until it is released. The thread that takes this out of a queue is
-// the one that grants the access.
+// SAFETY: the record stays valid until it is released. The thread that takes this out of a queue
+// grants the access.
 unsafe impl Send for Waiting {}
 
 type Table = BTreeMap<usize, Queue>;
@@ -70,10 +70,10 @@ impl Queue {
     }
 }
 
-// SAFETY: an access is granted when the accesses before it that are not released are of its own
-// generation; else it waits, and the release that ends the generation before its own grants it. A
-// table's lock orders the two. `Meta` is a number, so zeroed bytes are valid; a version that is not
-// in a table is unused.
+// SAFETY: an access is granted when all unreleased accesses before it are of its generation; else
+// it waits, and the release that ends the generation before its own grants it. A table's lock
+// orders the two. `Meta` is a number, so zeroed bytes are valid; a version without a table entry is
+// unused.
 unsafe impl Scheme for Queues {
     type Meta = Meta;
     type Local = ();
@@ -170,7 +170,7 @@ mod tests {
                 }
             })
             .unwrap();
-            // Data that are used with another scheme afterwards.
+            // Data used with another scheme afterwards.
             Runtime::new().unwrap().scope(|s| drop(s.spawn(data[0].inout(), |value| *value = 0))).unwrap();
         }
         assert_eq!(versions(), 0);

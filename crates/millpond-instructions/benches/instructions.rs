@@ -72,7 +72,7 @@ fn queued(bench: Bench) -> Bench {
 #[bench::shared_8(args = ("shared_8"), config = ceiling("stack", "shared_8"))]
 #[bench::level(args = ("level"), config = ceiling("stack", "level"))]
 #[bench::call(args = ("call"), config = ceiling("stack", "call"))]
-#[bench::episode(args = ("episode"), config = ceiling("stack", "episode"))]
+#[bench::inline_subtree(args = ("inline_subtree"), config = ceiling("stack", "inline_subtree"))]
 fn stack(bench: Bench<StackEngine>) -> Bench<StackEngine> {
     bench.run();
     bench

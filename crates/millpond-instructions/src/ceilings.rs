@@ -8,7 +8,7 @@ const FILE: &str = include_str!("../ceilings.toml");
 pub const PLACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ceilings.toml");
 
 /// The margin of a recorded ceiling above the count. It allows for another compiler's or machine's
-/// choice of an instruction, not for a change of the path.
+/// choice of instructions, not for a change of the path.
 const MARGIN: f64 = 1.03;
 
 const HEADER: &str = "\

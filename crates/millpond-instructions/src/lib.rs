@@ -18,7 +18,7 @@ pub struct Path<E: Engine = DefaultEngine> {
     pub name: &'static str,
     /// The number of tasks in a run.
     pub tasks: u64,
-    /// The number of data that they use.
+    /// The number of their data.
     data: u64,
     /// The number of changes of data, in total.
     changes: u64,
@@ -28,7 +28,7 @@ pub struct Path<E: Engine = DefaultEngine> {
 /// Tasks of a graph with at most one access per task.
 const TASKS: u64 = 10_000;
 /// Tasks of a graph with several accesses per task.
-const FEWER: u64 = 2000;
+const TASKS_OF_SEVERAL_ACCESSES: u64 = 2000;
 /// Tiles in a row of the matrix.
 const TILES: u64 = 16;
 /// Rounds of generations, and the consecutive readers of a round.
@@ -64,9 +64,15 @@ pub static PATHS: [Path; 8] = [
 /// The recursion with plain fork-joins: one per inner node.
 pub static JOIN: Path = Path { name: "join", tasks: fib(FIB + 1) - 1, data: 1, changes: 0, run: join };
 
-/// Tasks that each change `N` data of their own.
+/// Tasks that each change their own `N` data.
 const fn accesses<const N: usize>(name: &'static str) -> Path {
-    Path { name, tasks: FEWER, data: FEWER * N as u64, changes: FEWER * N as u64, run: several::<N> }
+    Path {
+        name,
+        tasks: TASKS_OF_SEVERAL_ACCESSES,
+        data: TASKS_OF_SEVERAL_ACCESSES * N as u64,
+        changes: TASKS_OF_SEVERAL_ACCESSES * N as u64,
+        run: several::<N>,
+    }
 }
 
 fn named<E: Engine>(mut paths: impl Iterator<Item = &'static Path<E>>, name: &str) -> Option<&'static Path<E>> {
@@ -81,7 +87,7 @@ fn path(name: &str) -> Option<&'static Path> {
 ///
 /// # Panics
 ///
-/// If there is no such path.
+/// If the path does not exist.
 pub fn tasks(name: &str) -> u64 {
     let on_stack = || named(stack::PATHS.iter(), name).map(|path| path.tasks);
     path(name).map(|path| path.tasks).or_else(on_stack).expect("a path of that name")
@@ -96,9 +102,9 @@ pub enum Way {
     Queued,
 }
 
-/// Steps of the bodies of queued tasks. The runtime measures how long bodies take. Under valgrind
-/// an empty one takes about as long as its break-even, so the machine would decide which way is
-/// counted. These bodies are far longer.
+/// Steps of the bodies of queued tasks. The runtime measures the time of bodies. Under valgrind an
+/// empty one takes about its break-even time, so the counted way would depend on the machine. These
+/// bodies are far longer.
 const STEPS: u64 = 16;
 
 /// A runtime with one worker, the data of a path, and the counts.
@@ -116,7 +122,7 @@ impl Bench {
     ///
     /// # Panics
     ///
-    /// If there is no such path, or a run fails.
+    /// If the path does not exist, or a run fails.
     pub fn new(name: &str, way: Way) -> Self {
         let (inline, steps) = match way {
             Way::Inline => (Inline::Auto, 0),
@@ -131,14 +137,14 @@ impl Bench<StackEngine> {
     ///
     /// # Panics
     ///
-    /// If there is no such path, or a run fails.
+    /// If the path does not exist, or a run fails.
     pub fn on_stack(name: &str) -> Self {
         Self::of(named(stack::PATHS.iter(), name), Inline::Auto, 0)
     }
 }
 
 impl<E: Engine> Bench<E> {
-    /// Builds the runtime and warms it up: a run leaves memory for the next one.
+    /// Builds the runtime and warms it up, because a run leaves memory for the next one.
     fn of(path: Option<&'static Path<E>>, inline: Inline, steps: u64) -> Self {
         let path = path.expect("a path of that name");
         let runtime = Runtime::builder().workers(1).inline(inline).build_with().expect("a runtime of one worker");
@@ -158,7 +164,7 @@ impl<E: Engine> Bench<E> {
         (self.path.run)(self).expect("nothing fails");
     }
 
-    /// Checks that in `runs` runs every task ran once.
+    /// Checks that every task ran once in each of `runs` runs.
     ///
     /// # Panics
     ///
@@ -171,7 +177,7 @@ impl<E: Engine> Bench<E> {
     }
 }
 
-// The bodies are calls that are not inlined, so that a task costs as much as in a program.
+// The bodies are not inlined, so that a task costs as much as in a program.
 
 #[inline(never)]
 fn change(datum: &mut u64, steps: u64) {
@@ -187,7 +193,7 @@ fn look(datum: &u64, steps: u64) {
 
 #[inline(never)]
 fn count(count: &AtomicU64, steps: u64) {
-    // No read-modify-write: there is one worker.
+    // No read-modify-write, because there is one worker.
     count.store(count.load(Relaxed) + 1, Relaxed);
     work(steps);
 }

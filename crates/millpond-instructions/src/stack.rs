@@ -1,5 +1,5 @@
-//! Paths on the dataflow stack: the cost of a task that no thief steals, by its accesses, and of a
-//! recursion (DDS Theorem 1).
+//! Paths on the dataflow stack: the cost of an unstolen task, by its accesses, and of a recursion
+//! (DDS Theorem 1).
 
 use crate::{Bench, FIB, Path, TASKS, change, count, fib};
 use millpond::StackEngine;
@@ -17,7 +17,7 @@ pub static PATHS: [Path<StackEngine>; 6] = [
     Path { name: "shared_8", tasks: TASKS, data: 8, changes: TASKS, run: shared_8 },
     Path { name: "level", tasks: 2 * TASKS, data: 1, changes: TASKS, run: level },
     Path { name: "call", tasks: 3 * fib(FIB + 1) - 2, data: 0, changes: 0, run: call },
-    Path { name: "episode", tasks: 3 * fib(FIB + 1) - 2, data: 0, changes: 0, run: episode },
+    Path { name: "inline_subtree", tasks: 3 * fib(FIB + 1) - 2, data: 0, changes: 0, run: inline_subtree },
 ];
 
 /// Tasks that may all change the same data, and change one datum. The difference between two of
@@ -54,7 +54,7 @@ fn descend<'s, S: Spawn<'s>>(s: &S, levels: u64, datum: Access<'_, u64, Inout, S
     });
 }
 
-/// Parents that are calls, and sums of data that these make for themselves.
+/// Called parents, and sums of data created by them.
 fn call(bench: &Bench<StackEngine>) -> Result<(), millpond::Error> {
     let result = millpond::Handle::unset();
     bench.runtime.scope(|s| called(s, FIB, &bench.count, result.write()))?;
@@ -79,8 +79,8 @@ fn called<'s, S: Spawn<'s>>(s: &S, n: u64, bodies: &'s AtomicU64, r: Access<'_, 
     });
 }
 
-/// The same with portable tasks, where the deepest are leaves: all of them are calls.
-fn episode(bench: &Bench<StackEngine>) -> Result<(), millpond::Error> {
+/// The same with portable tasks. The deepest are leaves, and all are calls: an inline subtree.
+fn inline_subtree(bench: &Bench<StackEngine>) -> Result<(), millpond::Error> {
     let result = millpond::Handle::unset();
     bench.runtime.scope(|s| portable(s, FIB, &bench.count, result.write()))?;
     assert_eq!(result.into_inner()?, fib(FIB));

@@ -77,7 +77,7 @@ inline bool find_shape(const std::string& name, Shape& shape) {
     return false;
 }
 
-// Sets of data that the tasks with many accesses use by turns.
+// Alternating sets of data of the tasks with many accesses.
 constexpr uint64_t SETS = 20;
 
 inline size_t data_of(const Case& c) {

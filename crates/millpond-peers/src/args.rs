@@ -22,7 +22,7 @@ pub fn command() -> Command {
     let flag = |name, help| Arg::new(name).long(name).action(ArgAction::SetTrue).help(help);
     Command::new("millpond-peers")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("The same task graphs on millpond and on other runtimes, by turns")
+        .about("The same task graphs on millpond and on other runtimes, alternating")
         .after_help(after_help())
         .arg(many("suite", "NAME", "Run this suite only; may be repeated").value_parser(suites))
         .arg(

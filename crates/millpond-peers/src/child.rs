@@ -1,12 +1,11 @@
 //! Peers that are separate programs, and the protocol with them: a line asks, a line answers.
 //!
-//! 1. The question follows SIGCONT, and SIGSTOP follows the answer. So a program does not run at
-//!    all while others are measured, however its threads wait.
-//! 2. The program is lost if an answer does not arrive within the limit, the pipe is broken, or its
-//!    output ends. Then it is killed, and the next question starts another.
-//! 3. A program ends at the end of its input. If this process is killed, a stopped program cannot
-//!    read that. So each program asks the kernel at its start to be killed with its parent
-//!    (`cpp/serve.hpp`).
+//! 1. The question follows SIGCONT, and SIGSTOP follows the answer. So a program does not run while
+//!    others are measured, however its threads wait.
+//! 2. The program is lost if an answer is late, the pipe is broken, or its output ends. Then it is
+//!    killed, and the next question starts another.
+//! 3. A program ends at the end of its input. A stopped program would miss the end of this process.
+//!    So at its start each program asks the kernel to be killed with its parent (`cpp/serve.hpp`).
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Write};
@@ -23,7 +22,7 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts a program that may take `limit` for an answer.
+    /// Starts a program with the time limit `limit` for an answer.
     pub fn start(mut command: Command, limit: Duration) -> Result<Self, String> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().map_err(|error| format!("does not start: {error}"))?;

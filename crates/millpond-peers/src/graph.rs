@@ -1,5 +1,5 @@
 //! The graphs, as in `cpp/graphs.hpp`. [`Graph::walk`] visits a graph in spawn order, and calls a
-//! [`Sink`] for each task. So a runtime spawns from loops, as a program would, and not from a list.
+//! [`Sink`] for each task. So a runtime spawns from loops, as in a program, not from a list.
 
 /// A task graph and its sizes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,7 +22,7 @@ pub enum Graph {
     MatmulKij { tiles: u64 },
     /// Tasks that each change many data. Twenty sets of data alternate.
     Args { accesses: u64, tasks: u64 },
-    /// No graph: a loop that changes each datum, several times. An item takes that many
+    /// No graph, but a loop that changes each datum several times. An item takes this number of
     /// nanoseconds. It cannot be walked.
     Loop { items: u64, ns: u64, times: u64 },
 }
@@ -109,7 +109,7 @@ impl Graph {
         0..self.data() as u64
     }
 
-    /// The same graph with about that fraction of its tasks, or the smallest one.
+    /// The same graph with about this fraction of its tasks, or the smallest one.
     pub fn scaled(self, part: f64) -> Graph {
         let least = |n: u64, least: f64| ((n as f64 * part).round().max(least)) as u64;
         let edge = |n: u64| ((n as f64 * part.cbrt()).round().max(2.0)) as u64;
@@ -131,8 +131,8 @@ impl Graph {
         }
     }
 
-    /// Calls `sink` for every task. Each graph is a function of its own, as in a program with only
-    /// this graph.
+    /// Calls `sink` for every task. Each graph has its own function, as in a program with only this
+    /// graph.
     pub fn walk(self, sink: &mut impl Sink) {
         match self {
             Graph::Fib { .. } | Graph::Loop { .. } => {}

@@ -1,9 +1,8 @@
-//! Runs the same task graphs on millpond and on other runtimes, in turns; see the README.
+//! Runs the same task graphs alternately on millpond and on other runtimes; see the README.
 //!
 //! With `--json`, stdout has one object and nothing else. A failure or a usage error leaves stdout
-//! empty, and writes one line on stderr. The exit status is 0 if all is verified. It is 1 if an
-//! answer is wrong or a runtime failed, and 2 if the arguments are wrong. A missing runtime is no
-//! failure.
+//! empty, and writes one line on stderr. The exit status is 0 if all is verified, 1 if an answer is
+//! wrong or a runtime failed, and 2 if the arguments are wrong. A missing runtime is no failure.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -92,7 +91,7 @@ fn missed_shape(matches: &ArgMatches) -> Option<&String> {
     shapes.find(|shape| !SUITES.iter().any(|suite| is_asked_for(matches, suite) && has(suite, shape)))
 }
 
-/// Whether the suite was named, or no suite was.
+/// Whether this suite, or none, was named.
 fn is_asked_for(matches: &ArgMatches, suite: &Suite) -> bool {
     matches.get_many::<String>("suite").is_none_or(|mut names| names.any(|name| name == suite.name))
 }

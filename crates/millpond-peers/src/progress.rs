@@ -1,8 +1,7 @@
-//! A line on the terminal that shows the progress of the bench. If stderr is no terminal, there is
-//! none.
+//! A line on the terminal with the progress of the bench. It exists only if stderr is a terminal.
 //!
-//! The line of the `millpond` command differs: a thread of its own draws it during a run. Here such
-//! a thread would take time from the peers that are measured.
+//! The line of the `millpond` command is drawn by its own thread during a run. Here such a thread
+//! would take time from the measured peers.
 
 use std::io::{IsTerminal, Write, stderr};
 

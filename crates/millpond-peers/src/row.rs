@@ -5,14 +5,14 @@ use crate::runtimes::{MILLPOND, QUEUED};
 use crate::work::Outcome;
 use serde_json::{Map, Value, json};
 
-/// The minimum share of the other workers in a queued run that counts. With empty bodies, a run on
-/// one worker alone is the fastest and shows nothing.
-const LEAST_SHARE: f64 = 0.2;
+/// The minimum share of the other workers in a counted queued run. With empty bodies, a run on one
+/// worker alone is the fastest and shows nothing.
+const MIN_SHARE: f64 = 0.2;
 
 /// A measured point.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// The suite that asked for it.
+    /// Its suite.
     pub suite: &'static str,
     /// The name of the graph in the suite.
     pub shape: &'static str,
@@ -20,11 +20,11 @@ pub struct Row {
     pub runtime: &'static str,
     /// Its workers.
     pub workers: usize,
-    /// The case that was run.
+    /// The executed case.
     pub case: Case,
-    /// The runs that count.
+    /// The counted runs.
     pub runs: Vec<Outcome>,
-    /// The number of runs that do not count, because the spawner ran almost all tasks itself.
+    /// The number of uncounted runs, in which the spawner ran almost all tasks.
     pub left_out: usize,
     /// Whether every run gave the serial sum.
     pub verified: bool,
@@ -51,7 +51,7 @@ impl Row {
         if self.workers == 1 { "1 worker".to_owned() } else { format!("{} workers", self.workers) }
     }
 
-    /// Whether runs in which the spawner ran almost all tasks do not count.
+    /// Whether runs do not count if the spawner ran almost all tasks.
     fn needs_both(&self) -> bool {
         // The tasks of a chain run one after the other.
         self.suite == "empty" && self.runtime == QUEUED && self.workers > 1 && self.shape != "chain"
@@ -61,7 +61,7 @@ impl Row {
     pub fn take(&mut self, run: Outcome, want: u64) {
         self.verified &= run.sum == want;
         let elsewhere = shares(&run.ran, self.workers).iter().skip(1).sum::<f64>();
-        if self.needs_both() && !run.ran.is_empty() && elsewhere < LEAST_SHARE {
+        if self.needs_both() && !run.ran.is_empty() && elsewhere < MIN_SHARE {
             self.left_out += 1;
         } else {
             self.runs.push(run);
@@ -72,12 +72,12 @@ impl Row {
         self.runs.iter().map(|run| run.time.as_secs_f64()).collect()
     }
 
-    /// The median of the runs that count, if there are any.
+    /// The median of the counted runs, if any.
     pub fn median_seconds(&self) -> Option<f64> {
         median(self.seconds())
     }
 
-    /// The minimum of the runs that count.
+    /// The minimum of the counted runs.
     pub fn min_seconds(&self) -> Option<f64> {
         self.seconds().into_iter().min_by(f64::total_cmp)
     }
@@ -87,8 +87,8 @@ impl Row {
         seconds.map(|seconds| seconds * 1e9 / self.case.graph.tasks().max(1) as f64)
     }
 
-    /// The fraction of the tasks that each worker ran, in the order of [`Outcome::ran`]; empty if
-    /// the runtime does not count them.
+    /// Each worker's fraction of the tasks, in the order of [`Outcome::ran`]; empty if the runtime
+    /// does not count them.
     pub fn worker_shares(&self) -> Vec<f64> {
         let all: Vec<_> = self.runs.iter().map(|run| shares(&run.ran, self.workers)).collect();
         let runs = all.iter().filter(|shares| !shares.is_empty()).count().max(1) as f64;
@@ -135,7 +135,7 @@ pub fn median_loop_ns(row: &Row) -> Option<f64> {
     row.ns_per_task(row.median_seconds())
 }
 
-/// The fraction of the tasks that each worker ran.
+/// Each worker's fraction of the tasks.
 fn shares(ran: &[u64], workers: usize) -> Vec<f64> {
     let all = ran.iter().sum::<u64>() as f64;
     if ran.is_empty() {
@@ -203,7 +203,7 @@ pub fn to_csv(rows: &[Row]) -> String {
     text
 }
 
-/// No value has a comma or a quote: all are known names or numbers.
+/// No value has a comma or a quote, because all are known names or numbers.
 fn field(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

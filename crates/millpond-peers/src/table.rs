@@ -4,7 +4,7 @@ use crate::row::{Row, failure, median_loop_ns};
 use comfy_table::presets::UTF8_BORDERS_ONLY;
 use comfy_table::{Cell, CellAlignment, Table};
 
-/// The tables of all rows, and a line for each runtime that is missing and each point that failed.
+/// The tables of all rows, and a line for each missing runtime and each failed point.
 pub fn tables(rows: &[Row], missing: &[String]) -> String {
     let mut parts = Vec::new();
     for suite in rows.chunk_by(|a, b| a.suite == b.suite) {
@@ -76,7 +76,7 @@ fn bodies(rows: &[Row]) -> Table {
         let at = |ns: &f64| all.iter().find(|row| row.extra("body_ns") == Some(*ns));
         let percent = |ns| number(at(ns).and_then(|row| row.extra("efficiency")).map(|part| part * 100.0), 0);
         let metg = row.extra("metg_ns").map(|ns| ns / 1000.0);
-        // A runtime that is fast enough at the shortest length has only a bound.
+        // A runtime fast enough at the shortest length has only a bound.
         let least = if metg == lengths.first().map(|ns| ns / 1000.0) { "< " } else { "" };
         let wrong = all.iter().find(|row| !row.verified).unwrap_or(&row);
         let cells = [row.shape.to_owned(), row.runtime.to_owned(), row.workers.to_string()];

@@ -60,7 +60,7 @@ fn the_serial_loop_tells_graphs_apart() {
     let mut started = Started::default();
     let mut sum = |graph| started.run(SERIAL, 1, &Case::empty(graph)).expect("a loop").sum;
     let both = [sum(Graph::MatmulIjk { tiles: 5 }), sum(Graph::MatmulKij { tiles: 5 })];
-    // The order of updates of different tiles does not matter, that of updates of one tile does.
+    // The order of updates matters within a tile, not between tiles.
     assert_eq!(both[0], both[1]);
     assert_ne!(both[0], sum(Graph::MatmulIjk { tiles: 4 }));
     assert_ne!(sum(Graph::Chains { chains: 2, length: 4 }), sum(Graph::Chains { chains: 4, length: 2 }));

@@ -1,4 +1,5 @@
-//! Measures in turns: in each repetition every runtime runs once, so that all see the same machine.
+//! Measures alternately: in each repetition every runtime runs once, so that other load affects
+//! all.
 
 use crate::graph::{Case, Graph};
 use crate::progress::Progress;
@@ -8,12 +9,12 @@ use crate::work::Outcome;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// The maximum time of a program's run of empty tasks, in seconds. A slower one gets a smaller
+/// The maximum time of a program's run of empty tasks, in seconds. A slower program gets a smaller
 /// graph.
-const LONGEST_RUN: f64 = 0.2;
-/// The fraction of a graph that is run to estimate the time of all of it.
+const MAX_RUN_SECONDS: f64 = 0.2;
+/// The fraction of a graph run to estimate the time of the whole.
 const PROBE: f64 = 1.0 / 32.0;
-/// How often it is run. The fastest run counts.
+/// The number of these runs. The fastest counts.
 const PROBES: u32 = 3;
 
 /// The started runtimes, by name and workers.
@@ -38,25 +39,24 @@ impl Started {
         self.run(SERIAL, 1, case).map(|outcome| outcome.sum)
     }
 
-    /// The graph, or a smaller one if the runtime is a program whose run would take too long. The
-    /// runtime then has run before.
+    /// The graph, or a smaller one if the runtime is a too slow program, which then has run before.
     pub fn fitting(&mut self, runtime: &'static str, workers: usize, graph: Graph) -> Result<Graph, String> {
         let probe = graph.scaled(PROBE);
         let mut time = f64::INFINITY;
-        // The minimum excludes costs that occur once, such as waking threads.
+        // The minimum excludes one-time costs, such as waking threads.
         for _ in 0..PROBES {
             time = time.min(self.run(runtime, workers, &Case::empty(probe))?.time.as_secs_f64());
-            if time > LONGEST_RUN {
+            if time > MAX_RUN_SECONDS {
                 break;
             }
         }
         let expected = time / probe.tasks().max(1) as f64 * graph.tasks() as f64;
         let is_program = Runtime::find(runtime).is_some_and(Runtime::is_program);
-        Ok(if !is_program || expected <= LONGEST_RUN { graph } else { graph.scaled(LONGEST_RUN / expected) })
+        Ok(if !is_program || expected <= MAX_RUN_SECONDS { graph } else { graph.scaled(MAX_RUN_SECONDS / expected) })
     }
 }
 
-/// Runs the rows in turns. A row that fails records why, and is not run again.
+/// Runs the rows alternately. A failed row records the error, and is not run again.
 pub fn by_turns(started: &mut Started, rows: &mut [Row], reps: usize, progress: &Progress) -> Result<(), String> {
     let wants: Vec<u64> = rows.iter().map(|row| started.want(&row.case)).collect::<Result<_, _>>()?;
     let points = rows.len();

@@ -1,7 +1,7 @@
 //! The bodies, as in `cpp/graphs.hpp`: a fixed amount of work that counts itself.
 //!
-//! A loop that watches the clock ends on time even while its thread is not running. So it would
-//! hide what it should show. A fixed number of dependent steps does not.
+//! A loop watching the clock ends on time even if its thread was not running meanwhile, which would
+//! hide the delay. A fixed number of dependent steps does not.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The tally of one thread: the number of bodies, and the sum of their results. Only that thread
-/// writes it.
+/// The tally of one thread, which alone writes it: the number of bodies, and the sum of their
+/// results.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Tally {
@@ -59,7 +59,7 @@ pub fn loops(times: u64, data: &mut [u64], mut run: impl FnMut(&mut [u64])) -> (
     (time, data.iter().fold(0, |sum: u64, x| sum.rotate_left(1).wrapping_add(*x)))
 }
 
-/// The body. It mixes what a task reads into what it changes. So the sum of all results shows
+/// The body. It mixes a task's read data into its changed data. So the sum of all results shows
 /// whether each task ran once, and after its predecessors.
 #[inline(never)]
 pub fn work(steps: u64, c: u64, a: u64, b: u64) -> u64 {
@@ -87,8 +87,8 @@ pub struct Outcome {
     pub time: Duration,
     /// The sum of the bodies' results, or the computed value.
     pub sum: u64,
-    /// The number of bodies that each thread ran; empty if the runtime does not count them. In this
-    /// process, the spawner is first. In a program, the most active thread is first.
+    /// The number of bodies run by each thread; empty if the runtime does not count them. The first
+    /// is the spawner in this process, and the most active thread in a program.
     pub ran: Vec<u64>,
 }
 
@@ -127,7 +127,7 @@ pub fn steps_per_ns() -> f64 {
         black_box(spin(black_box(STEPS), black_box(1)));
         start.elapsed().as_nanos() as f64
     };
-    // The minimum of many: an interruption only adds time.
+    // The minimum of many, because an interruption only adds time.
     let least = (0..25).map(|_| once()).fold(f64::INFINITY, f64::min);
     STEPS as f64 / least
 }

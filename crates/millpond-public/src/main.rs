@@ -6,7 +6,7 @@ use std::{env, error::Error, fs};
 
 use public_api::{Builder, PublicItem};
 
-/// Auto traits that depend on private fields, and that users of a task runtime do not need.
+/// Auto traits that depend on private fields, and are useless to users of a task runtime.
 const OMITTED: [&str; 4] = ["Freeze", "RefUnwindSafe", "UnsafeUnpin", "UnwindSafe"];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -32,7 +32,7 @@ fn is_omitted(item: &str) -> bool {
     item.starts_with("impl") && OMITTED.iter().any(|name| item.contains(&format!("::{name} for ")))
 }
 
-/// Documentation that cites a paper by its key and has no link for the key.
+/// Documentation citing a paper by its key, without a link for the key.
 fn unlinked(json: &str) -> Option<&str> {
     // Quotes within a text are escaped.
     let docs = json.split("\"docs\":\"").skip(1).filter_map(|rest| {
@@ -43,7 +43,7 @@ fn unlinked(json: &str) -> Option<&str> {
         let mut words = docs.split(|letter: char| !letter.is_alphanumeric());
         words.any(|word| word == key)
             && !docs.contains(&format!("[{key}](crate#sources)"))
-            // The list itself, or a page that says which paper it is.
+            // The list itself, or a page naming the paper.
             && !docs.contains("# Sources")
             && !docs.contains(&format!("; {key})"))
     };

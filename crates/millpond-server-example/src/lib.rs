@@ -1,4 +1,4 @@
-//! A server whose connections are tokio tasks. It computes their requests on millpond.
+//! A server whose connections are tokio tasks, and whose requests run on millpond.
 //!
 //! A client sends lines, and gets an answer to each:
 //!
@@ -8,16 +8,16 @@
 //! | `block 20` | `done` after a body has blocked its worker for 20 ms, whatever happens meanwhile |
 //! | `requests` | how many requests there were, this one included |
 //!
-//! What the example shows:
+//! The example shows:
 //!
 //! - **A session for each request** ([`Server::primes`]). The request's future owns the session.
-//!   The timeout drops the future; so does the server if the client disconnects. Then the session
-//!   cancels the tasks that have not begun, and the executor's thread continues at once.
-//! - **Bodies that can be stopped.** A running body is not interrupted, so it checks the session's
-//!   token regularly.
+//!   The future is dropped at the timeout, or when the client disconnects. Then the session cancels
+//!   the tasks that have not begun, and the executor's thread continues at once.
+//! - **Cancellable bodies.** The runtime does not interrupt a running body, so it checks the
+//!   session's token regularly.
 //! - **A bound on the work** ([`Session::reserve`]). A future awaits room in the window, where a
 //!   spawn would block the executor.
-//! - **A session that all connections share** ([`Server::requests`]).
+//! - **A session shared by all connections** ([`Server::requests`]).
 //! - **Shutdown.** The server stops its connections and closes the shared session. The caller drops
 //!   the runtime, where it may block.
 //!
@@ -44,12 +44,12 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 /// The maximum length of a line, in bytes.
-const LONGEST_LINE: usize = 1024;
+const MAX_LINE_BYTES: usize = 1024;
 
-/// The count of numbers that one task tests.
+/// The count of numbers tested by one task.
 const NUMBERS_PER_TASK: u64 = 2_000;
 
-/// The state that the connections share.
+/// The shared state of the connections.
 #[derive(Debug)]
 pub struct Server {
     runtime: Arc<Runtime>,
@@ -77,7 +77,7 @@ impl Server {
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> io::Result<()> {
         let (server, mut connections, mut stop) = (Arc::new(self), JoinSet::new(), pin!(stop));
         loop {
-            // Collects the connections that have ended.
+            // Collects the closed connections.
             while connections.try_join_next().is_some() {}
             match first_of(stop.as_mut(), listener.accept()).await {
                 First::One(()) => break,
@@ -124,7 +124,7 @@ impl Server {
         }
     }
 
-    /// Counts a request, on the session that all connections share.
+    /// Counts a request, on the shared session.
     async fn count_request(&self) -> Result<u64, millpond::Error> {
         let count = |requests: &mut u64| {
             *requests += 1;
@@ -133,10 +133,10 @@ impl Server {
         self.statistics.reserve().await.spawn(self.requests.inout(), count).await
     }
 
-    /// Counts primes. The number of tasks depends on the range; the runtime's window bounds those
-    /// in flight.
+    /// Counts primes. The number of tasks depends on the range. The runtime's window bounds the
+    /// tasks in flight.
     async fn primes(&self, numbers: Range<u64>) -> Result<u64, millpond::Error> {
-        // Dropped with this future: then the tasks that have not begun never run.
+        // Dropped with this future. Then tasks that have not begun never run.
         let session = self.runtime.session();
         let (token, total) = (session.cancel_token(), Handle::new(0_u64));
         let mut from = numbers.start;
@@ -153,7 +153,7 @@ impl Server {
         session.spawn(total.read(), |total| *total).await
     }
 
-    /// A body that cannot be stopped.
+    /// A body that ignores cancellation.
     async fn block(&self, time: Duration) -> Result<(), millpond::Error> {
         let session = self.runtime.session();
         session.task("block").spawn((), move |()| std::thread::sleep(time)).await
@@ -176,7 +176,7 @@ async fn read_line(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Strin
         line.extend_from_slice(&there[..end.unwrap_or(there.len())]);
         let used = end.map_or(there.len(), |end| end + 1);
         stream.consume(used);
-        if line.len() > LONGEST_LINE {
+        if line.len() > MAX_LINE_BYTES {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the line is too long"));
         }
         if end.is_some() {
@@ -185,8 +185,8 @@ async fn read_line(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Strin
     }
 }
 
-/// Waits until the client has closed its side. If it has sent its next request, this does not
-/// return.
+/// Waits until the client has closed its side. If the client has sent its next request, this does
+/// not return.
 async fn wait_for_end(stream: &mut BufReader<TcpStream>) {
     let mut stream = pin!(stream);
     poll_fn(|context| match stream.as_mut().poll_fill_buf(context) {

@@ -8,8 +8,8 @@ use crate::load::Load;
 use crate::program::Work;
 use crate::speed::Speed;
 
-/// The maximum work that is counted exactly: 10^8 seconds. There is room for the overhead.
-pub(crate) const MOST_WORK: Work = 100_000_000_000_000_000;
+/// The maximum work: 10^8 seconds. In 64 bits this leaves room for the overhead.
+pub(crate) const MAX_WORK_NANOS: Work = 100_000_000_000_000_000;
 
 /// A machine.
 #[derive(Clone, Debug)]
@@ -19,8 +19,7 @@ pub struct Config {
     /// Seconds from a request for work to its answer; see [`Config::LATENCIES`]. The request takes
     /// effect after half of them.
     pub latency: f64,
-    /// Seconds that a processor needs to take work from its own suspended stack; see
-    /// [`Config::OWN_LATENCIES`].
+    /// Seconds for taking work from an own suspended stack; see [`Config::OWN_LATENCIES`].
     pub own_latency: f64,
     /// The average number of closures that a thief takes at once, if enough are ready; see
     /// [`Config::AT_ONCE`].
@@ -39,16 +38,16 @@ impl Config {
     /// The range of a latency. With a shorter one almost all events are requests. One of 10^-17 s
     /// would not advance the clock.
     pub const LATENCIES: RangeInclusive<f64> = 1e-9..=1e6;
-    /// The range of a latency at home. It may be 0.
+    /// The range of a latency at an own stack. It may be 0.
     pub const OWN_LATENCIES: RangeInclusive<f64> = 0.0..=1e6;
     /// The range of the number of closures that a thief takes at once.
     pub const AT_ONCE: RangeInclusive<f64> = 1.0..=1e6;
     /// The range of a bandwidth. With a smaller one a closure would take minutes.
     pub const BANDWIDTHS: RangeInclusive<f64> = 1e3..=1e18;
 
-    /// That many processors of unit speed, with a steal in 0.1 ms and 100 Mbit/s. The paper's
-    /// cluster has that bandwidth ([DDS](crate#sources) §5). Thieves take one closure at a time,
-    /// and take from their own stacks at no cost.
+    /// This number of processors of unit speed, with a steal in 0.1 ms and 100 Mbit/s, the
+    /// bandwidth of the paper's cluster ([DDS](crate#sources) §5). Thieves take one closure at a
+    /// time, from their own stacks at no cost.
     ///
     /// ```
     /// use millpond_sim::Config;
@@ -74,7 +73,7 @@ impl Config {
         require("latency", latency, Self::LATENCIES.contains(&latency), "a time from 1e-9 to 1e6 s")?;
         require("own-latency", own_latency, Self::OWN_LATENCIES.contains(&own_latency), "a time from 0 to 1e6 s")?;
         require("at-once", at_once, Self::AT_ONCE.contains(&at_once), "a number from 1 to 1e6")?;
-        require("bandwidth", bandwidth, Self::BANDWIDTHS.contains(&bandwidth), "bytes a second from 1e3 to 1e18")?;
+        require("bandwidth", bandwidth, Self::BANDWIDTHS.contains(&bandwidth), "bytes per second from 1e3 to 1e18")?;
         require("fault-below", fault_below, fault_below >= 0.0, "a speed")
     }
 }
@@ -101,7 +100,7 @@ pub struct Outcome {
     pub span_seconds: Option<f64>,
     /// Π_ave: the total speed of all processors, averaged over time ([DDS](crate#sources) §4).
     pub average_speed: f64,
-    /// The number of bodies that ran. With faults, some ran more than once.
+    /// The number of executed bodies. With faults, some ran more than once.
     pub tasks: u64,
     /// Closures stolen from another processor.
     pub steals: u64,
@@ -109,15 +108,15 @@ pub struct Outcome {
     pub own_steals: u64,
     /// Refused requests for work.
     pub failed_attempts: u64,
-    /// Work that was lost with faulty processors, in seconds at unit speed.
+    /// Work lost with faulty processors, in seconds at unit speed.
     pub lost_seconds: f64,
     /// The number of times that a processor became faulty.
     pub faults: u64,
     /// The number of times that the program began again.
     pub restarts: u64,
-    /// The time that processors worked, in total.
+    /// The total time in which processors worked.
     pub busy_seconds: f64,
-    /// The time that they could have worked, in total.
+    /// The total time in which they could have worked.
     pub alive_seconds: f64,
     /// The share of that time in which they did not work.
     pub idle_share: f64,
@@ -163,7 +162,7 @@ pub enum Error {
     },
     /// All processors have left permanently, or are too slow from now on.
     #[error(
-        "no processor is alive from {seconds} s on: {processors} processors, all of speed 0{} for good, and the program has not ended",
+        "no processor is alive from {seconds} s on: {processors} processors, all of speed 0{} permanently, and the program has not ended",
         or_below(*fault_below)
     )]
     Deserted {
@@ -174,23 +173,23 @@ pub enum Error {
         /// The minimum speed.
         fault_below: f64,
     },
-    /// Processors that have left permanently hold all remaining work.
+    /// All remaining work is held by processors that have left permanently.
     #[error(
-        "nothing moves after {seconds} s: what is left is held by processors that have left, processor {processor} among \
-         them; with a threshold for faults it would be run again elsewhere"
+        "nothing happens after {seconds} s: the remaining work is held by processors that have left, such as processor \
+         {processor}; with a threshold for faults, others would do it again"
     )]
     Stuck {
-        /// The time since which nothing happens.
+        /// The time of the last event.
         seconds: f64,
         /// One of these processors.
         processor: usize,
     },
     /// The processors fail too often for the program.
-    #[error("the program began {restarts} times in {seconds} s without coming to its end: processors fail too often")]
+    #[error("the program began {restarts} times in {seconds} s and never ended: processors fail too often")]
     Hopeless {
         /// The number of restarts.
         restarts: u64,
-        /// The time that they took.
+        /// Their time.
         seconds: f64,
     },
     /// A number that is not finite, or out of range.
@@ -209,7 +208,7 @@ pub enum Error {
     /// Thieves' requests are refused without end.
     #[error(
         "{refused} requests for work were refused until {seconds} s, when {:.1e} of the work was done: a latency of \
-         {latency:e} s is too short for tasks that long, or there are too many processors",
+         {latency:e} s is too short for such long tasks, or there are too many processors",
         share
     )]
     Refused {

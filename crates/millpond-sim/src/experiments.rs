@@ -21,7 +21,7 @@ pub struct Row {
     pub published_speedup: Option<f64>,
     /// T_p as simulated.
     pub seconds: f64,
-    /// The work divided by that.
+    /// The work divided by T_p.
     pub speedup: f64,
     /// The complete result of the simulation.
     pub outcome: Outcome,
@@ -48,15 +48,15 @@ const KNARY: Column<'_> = Column {
 /// this value, T_p of all three columns is close to the published one.
 pub const TABLE_1_LATENCY: f64 = 0.03;
 
-/// Table 1 ([DDS](crate#sources) §5): 0.23 µs a task, 0.16 µs an argument.
+/// Table 1 ([DDS](crate#sources) §5): 0.23 µs per task, 0.16 µs per argument.
 ///
-/// `as_printed`: leaves take 0.1 ms (th = 15) and 1 ms (th = 20). Then the work of fib is twice the
-/// published T_1, because these times are rounded. Otherwise the leaves' time is such that the work
-/// is T_1.
+/// `as_printed`: leaves take 0.1 ms (th = 15) and 1 ms (th = 20). These times are rounded, so the
+/// work of fib is then twice the published T_1. Otherwise the leaves' time makes the work equal to
+/// T_1.
 ///
 /// The paper's knary(35, 10) cannot have the same parameters as here: 10^34 leaves of 0.1 ms take
-/// longer than its 2435 s. The one here has 30 children per node and 5 levels above the leaves. Its
-/// work is the published one.
+/// longer than its 2435 s. The tree here has 30 children per node, 5 levels above the leaves, and
+/// the published work.
 ///
 /// ```no_run
 /// use millpond_sim::experiments::{TABLE_1_LATENCY, table1};
@@ -114,12 +114,12 @@ const FIGURE_4: [(u32, usize, f64, &str); 3] =
 /// seconds ([DDS](crate#sources) §5). The paper prints the quotient as 0.63 %; it is 0.51 %.
 pub const IDLE: (f64, f64) = (22.72, 4434.9);
 
-/// The number of rows of the board that tasks fill.
+/// The number of board rows filled by tasks.
 pub const ROWS: u32 = 6;
 
-/// The work of a run of Fig. 4, if it has one with that many queens. It is T·P, less the published
-/// share of idle time. The paper does not give this share for 21 and 22 queens; the same one is
-/// assumed.
+/// The work of the run of Fig. 4 with this number of queens, if there is one. It is T·P minus the
+/// published share of idle time. The paper gives this share only for 23 queens; the others have the
+/// same here.
 ///
 /// ```
 /// use millpond_sim::experiments::work_of_queens;
@@ -134,7 +134,7 @@ pub fn work_of_queens(n: u32) -> Option<Work> {
 }
 
 /// The three runs of Fig. 4. Their work is computed from the published times. So the simulation
-/// shows what is added to that, and the load of processors and network over time.
+/// shows the additional time, and the load of processors and network over time.
 ///
 /// ```no_run
 /// use millpond_sim::experiments::figure4;
@@ -177,8 +177,7 @@ pub struct Fit {
     pub constant: f64,
     /// The largest difference between T and the fit, as a share of T.
     pub largest_error: f64,
-    /// The exponent of p with which the steals grow, from the fourth p on. By the theorem it is at
-    /// most 1.
+    /// The steals grow as p to this exponent, from the fourth p on. By the theorem it is at most 1.
     pub steals_grow: f64,
     /// The points of the fit.
     pub points: Vec<Point>,
@@ -206,8 +205,8 @@ pub struct Point {
 /// Theorem 2 ([DDS](crate#sources) §4) on fib, knary and stencil, with equal speeds and with speeds
 /// from 1 to 4, for each p up to `most`.
 ///
-/// The default latency is that of fast Ethernet, which the paper's cluster had. For knary it is a
-/// leaf's 1 ms, so that a steal costs as much as a task. The paper gives neither number.
+/// The default latency is fast Ethernet's, as on the paper's cluster. For knary it is a leaf's 1
+/// ms, so that a steal costs as much as a task. The paper gives neither number.
 ///
 /// ```no_run
 /// use millpond_sim::experiments::theorem2;
@@ -236,7 +235,7 @@ pub fn theorem2(most: usize, latency: Option<f64>, seed: u64) -> Result<Vec<Fit>
     Ok(fits)
 }
 
-/// The numbers of processors that are tried.
+/// The simulated numbers of processors.
 const COUNTS: [usize; 9] = [1, 2, 4, 10, 32, 100, 320, 1000, 1422];
 
 fn fit(
@@ -277,8 +276,8 @@ fn fit(
     Ok(Fit { program: name, speeds, constant, largest_error, steals_grow: slope(&points), points })
 }
 
-/// The minimum of a function that falls and then rises. The maximum of several distances is such a
-/// function.
+/// The minimum of a function that first falls and then rises, such as the maximum of several
+/// distances.
 fn least(error: &impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (0.0, 1e4);
     for _ in 0..200 {

@@ -1,4 +1,4 @@
-//! A frame of a stack: the children of a task that runs or has run ([DDS](crate#sources) §3, Fig.
+//! A frame of a stack: the children of a running or finished task ([DDS](crate#sources) §3, Fig.
 //! 2).
 
 use std::collections::BTreeSet;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::order::Order;
 use crate::program::{Children, Program, Size, Work};
 
-/// A stack, for the whole simulation: numbers are not reused.
+/// A stack of the simulation. Numbers are not reused.
 pub(crate) type StackId = u64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,21 +26,21 @@ pub(crate) struct Child<T> {
     pub(crate) state: State,
     /// The total work of the siblings before it.
     before: Work,
-    /// The work that the parent's body has done when it creates this child.
+    /// The work of the parent's body before this child's creation.
     created: Work,
 }
 
 #[derive(Debug)]
 pub(crate) struct Frame<T> {
     pub(crate) children: Vec<Child<T>>,
-    /// The owner's position: all children before it are done.
+    /// The owner's position: all children before it are finished.
     pub(crate) next: usize,
     order: Option<Order>,
-    /// With an order: the children that have not begun and have no unfinished predecessor.
+    /// With an order: the children that have not begun and whose predecessors are finished.
     ready: BTreeSet<u32>,
     /// Without an order: no child before this one is waiting.
     free: usize,
-    /// The children that a thief has ever taken, from `next` on.
+    /// The children ever taken by a thief, from `next` on.
     taken: BTreeSet<u32>,
 }
 
@@ -78,8 +78,8 @@ impl<T: Clone> Frame<T> {
         Frame { children, next: 0, order: None, ready: BTreeSet::new(), free: 0, taken: BTreeSet::new() }
     }
 
-    /// The owner begins its current child. It need not check the order: all children before are
-    /// done.
+    /// The owner begins its current child. It need not check the order, because all children before
+    /// are finished.
     pub(crate) fn begin(&mut self) {
         self.children[self.next].state = State::Begun;
         self.ready.remove(&(self.next as u32));
@@ -106,8 +106,8 @@ impl<T: Clone> Frame<T> {
         }
     }
 
-    /// The child that a thief would take: the first ready one ([DDS](crate#sources) §3), among
-    /// those that the body has created after this much of its work.
+    /// The child that a thief would take: the first ready one ([DDS](crate#sources) §3) among those
+    /// created within this much of the body's work.
     pub(crate) fn first_ready(&mut self, body: Work) -> Option<usize> {
         let first =
             if self.order.is_some() { self.ready.first().map(|&child| child as usize) } else { self.first_free() };
@@ -138,7 +138,7 @@ impl<T: Clone> Frame<T> {
         }
     }
 
-    /// The stacks on which children of it run.
+    /// The stacks on which its children run.
     pub(crate) fn stolen(&self) -> impl Iterator<Item = StackId> {
         self.taken.iter().filter_map(|&child| match self.children[child as usize].state {
             State::Stolen(by) => Some(by),
@@ -146,7 +146,8 @@ impl<T: Clone> Frame<T> {
         })
     }
 
-    /// The work from child `from` up to the next child that a thief took, and whether there is one.
+    /// The work from child `from` up to the next child taken by a thief, and whether such a child
+    /// exists.
     pub(crate) fn undisturbed(&self, from: usize) -> (Work, bool) {
         let first = self.taken.range(from as u32..).next();
         let before = |child: usize| {

@@ -1,13 +1,12 @@
-//! Runs programs on P simulated processors: how long they would take, and how much each processor
-//! would steal.
+//! Runs programs on P simulated processors, and measures times and steals.
 //!
 //! A [`Program`] is a tree of tasks: one of [`programs`], or a recording. A [`Config`] is a
 //! machine: processors whose speeds are functions of time, and the cost of a steal. [`simulate`]
 //! runs the program on the machine like the dataflow stack does (T. Gautier, J.-L. Roch, F. Wagner,
 //! *Fine grain distributed implementation of a dataflow language with provable performances*, ICCS
 //! 2007). The runtime's own functions decide which frame is first, and what is ready
-//! ([`millpond::stack::policy`]). A thief follows the paper's rule for victims: for each request it
-//! asks another processor at random.
+//! ([`millpond::stack::policy`]). As in the paper, a thief chooses a random victim for each
+//! request.
 //!
 //! ```
 //! use millpond_sim::{Config, Costs, programs::Knary, simulate};
@@ -27,7 +26,7 @@
 //!   dataflow language with provable performances*, ICCS 2007.
 #![forbid(unsafe_code)]
 
-/// The chapter on simulation. If it has programs, they are compiled and run.
+/// The chapter on simulation. Its programs, if any, are compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/simulation.md")]
 struct Chapter;

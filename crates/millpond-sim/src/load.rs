@@ -1,4 +1,4 @@
-//! The load of processors and network over time, in as many bins as a plot has room for.
+//! The load of processors and network over time, in as many bins as fit into a plot.
 
 use serde::Serialize;
 
@@ -20,9 +20,10 @@ const FIRST_WIDTH: f64 = 1e-6;
 pub struct Load {
     /// Seconds per bin.
     pub bin_seconds: f64,
-    /// For each bin: the seconds that processors worked, in total.
+    /// For each bin: the total seconds in which processors worked.
     pub busy: Vec<f64>,
-    /// For each bin: the seconds that they could have worked. They were neither gone nor faulty.
+    /// For each bin: the total seconds in which processors could have worked, neither gone nor
+    /// faulty.
     pub alive: Vec<f64>,
     /// Bytes sent.
     pub bytes: Vec<f64>,

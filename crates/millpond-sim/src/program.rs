@@ -31,8 +31,8 @@ impl std::iter::Sum for Size {
     }
 }
 
-/// The cost to create a task, which its creator pays ([DDS](crate#sources) §4): τ_fork + n·τ_arg
-/// with n arguments.
+/// The cost of creating a task with n arguments, which its creator pays ([DDS](crate#sources) §4):
+/// τ_fork + n·τ_arg.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Costs {
     /// τ_fork.
@@ -59,13 +59,13 @@ impl Costs {
     }
 }
 
-/// A program. A task first runs its body, which creates its children. The children run after it, in
-/// the order of their creation (the reference order), unless thieves take them
-/// ([DDS](crate#sources) §2). A thief can take a child as soon as it is created. That is at the end
-/// of the body, unless [`Children::at`] sets the time.
+/// A program. A task first runs its body, which creates its children. They run after it, in the
+/// order of their creation (the reference order), unless thieves take them ([DDS](crate#sources)
+/// §2). A thief can take a child as soon as it is created: at the end of the body, unless
+/// [`Children::at`] sets the time.
 ///
-/// A task is a small state from which its children are computed, so that a tree of any size takes
-/// no memory.
+/// A task is a small state. Its children are computed from it, so a tree of any size takes no
+/// memory.
 ///
 /// ```
 /// use millpond_sim::{Children, Config, Program, Size, simulate};
@@ -117,7 +117,7 @@ pub trait Program {
     fn children(&self, task: &Self::Task, children: &mut Children<Self::Task>);
 
     /// The longest chain of bodies, if it is known. Each body in it waits for the previous one, or
-    /// for its own creation within that one.
+    /// for its own creation within the previous one.
     fn span(&self) -> Option<Work>;
 
     /// The number of bytes that a thief needs to run the task.
@@ -188,8 +188,8 @@ impl<T> Children<T> {
         self.now = work;
     }
 
-    /// Adds a child with its accesses. The data have any numbers. These are valid among the
-    /// children of one task, because only siblings wait for each other.
+    /// Adds a child with its accesses. Numbers of data are arbitrary. They are valid among siblings
+    /// only, because only siblings wait for each other.
     pub fn spawn(&mut self, task: T, accesses: impl IntoIterator<Item = (u64, Mode)>) {
         self.tasks.push(task);
         self.accesses.extend(accesses);

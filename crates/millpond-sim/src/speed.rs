@@ -1,4 +1,4 @@
-//! The speed of a processor as a function of time, Π_i(t), and the work that fits into a time. The
+//! The speed of a processor as a function of time, Π_i(t), and the possible work within a time. The
 //! function is piecewise constant.
 
 use std::ops::RangeInclusive;
@@ -8,8 +8,8 @@ use crate::random::Random;
 
 const NANOS: f64 = 1e9;
 
-/// The range of speeds other than 0. With slower ones thieves would ask without end; with faster
-/// ones nothing would take any time.
+/// The range of speeds other than 0. With slower ones, thieves would ask without end. With faster
+/// ones, nothing would take any time.
 pub(crate) const SPEEDS: RangeInclusive<f64> = 1e-3..=1e6;
 /// The range of the seconds between changes, or of their average. With shorter ones almost all
 /// events would be changes.
@@ -22,8 +22,8 @@ pub(crate) fn is_speed(speed: f64) -> bool {
     speed == 0.0 || SPEEDS.contains(&speed)
 }
 
-/// From `at` on the speed is `speed`. Before `at`, `capacity` work could have been done, in
-/// nanoseconds at unit speed.
+/// From `at` on, the speed is `speed`. `capacity` is the possible work before `at`, in nanoseconds
+/// at unit speed.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     at: f64,
@@ -42,7 +42,7 @@ enum Tail {
         period: f64,
         random: Random,
     },
-    /// 1 and 0 in turns, for exponentially distributed times.
+    /// Alternating 1 and 0, for exponentially distributed times.
     Churn {
         up: f64,
         down: f64,
@@ -65,7 +65,7 @@ enum Tail {
 pub struct Speed {
     pieces: Vec<Piece>,
     tail: Tail,
-    /// The maximum number of pieces that are drawn.
+    /// The maximum number of drawn pieces.
     most: usize,
 }
 
@@ -79,7 +79,7 @@ impl Speed {
         Self::steps(&[(0.0, speed)])
     }
 
-    /// A speed that changes at given times: pairs of a time and the speed from then on.
+    /// A speed that changes at given times, from pairs of a time and the new speed.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl Speed {
         Speed { pieces: vec![first], tail: Tail::Same, most: usize::MAX }
     }
 
-    /// A speed that is uniformly distributed in a range, and drawn again each `period`.
+    /// A speed drawn uniformly from a range, again after each `period`.
     pub(crate) fn redrawn(low: f64, high: f64, period: f64, random: Random) -> Self {
         let mut speed =
             Speed { tail: Tail::Redrawn { low, high, period, random }, pieces: Vec::new(), most: usize::MAX };
@@ -118,12 +118,12 @@ impl Speed {
         speed
     }
 
-    /// Speeds 1 and 0 in turns, for exponentially distributed times with these averages.
+    /// Alternating speeds 1 and 0, for exponentially distributed times with these averages.
     pub(crate) fn churn(up: f64, down: f64, random: Random) -> Self {
         Speed { tail: Tail::Churn { up, down, random }, ..Speed::unit() }
     }
 
-    /// Limits the number of pieces that are drawn.
+    /// Limits the number of drawn pieces.
     pub(crate) fn limited(mut self, most: usize) -> Self {
         self.most = most;
         self
@@ -134,8 +134,8 @@ impl Speed {
         self.pieces.len()
     }
 
-    /// Whether the limit on pieces is reached. The speed then would stay as it is, which differs
-    /// from what was requested.
+    /// Whether the limit on pieces is reached. The speed would then stay constant, which was not
+    /// requested.
     pub(crate) fn is_exhausted(&self) -> bool {
         !matches!(self.tail, Tail::Same) && self.pieces.len() >= self.most
     }
@@ -145,7 +145,7 @@ impl Speed {
         self.pieces.push(Piece { at, speed, capacity });
     }
 
-    /// Adds a piece; false if there is none.
+    /// Adds a piece. Returns false if there are no more.
     fn extend(&mut self) -> bool {
         if self.pieces.len() >= self.most {
             return false;
@@ -180,14 +180,14 @@ impl Speed {
         self.pieces[piece].speed
     }
 
-    /// The work that can be done until a time, in nanoseconds at unit speed: ∫Π_i.
+    /// The possible work until a time, in nanoseconds at unit speed: ∫Π_i.
     pub fn capacity(&mut self, time: f64) -> f64 {
         let piece = self.piece(time);
         let Piece { at, speed, capacity } = self.pieces[piece];
         capacity + (time - at) * speed * NANOS
     }
 
-    /// The time at which this much work can be done; infinite if never.
+    /// The time when this much work is possible; infinite if never.
     pub fn when(&mut self, capacity: f64) -> f64 {
         while self.pieces.last().is_some_and(|last| last.capacity < capacity) && self.extend() {}
         let piece = self.pieces.partition_point(|piece| piece.capacity < capacity).max(1) - 1;

@@ -8,8 +8,8 @@
 //! 3            300          1        it enrols
 //! ```
 //!
-//! Processors are numbered from 0. A processor without a line has speed 1; so does one before its
-//! first line. The text after the third field, or after a `#`, is a comment.
+//! Processors are numbered from 0. Without a line, or before its first line, a processor has speed
+//! 1. The text after the third field, or after a `#`, is a comment.
 
 use std::path::{Path, PathBuf};
 
@@ -75,7 +75,7 @@ const FORMS: [(&str, &str); 3] = [
 /// - `constant` or `constant:S`: the same for all processors, without changes.
 /// - `uniform:LOW..HIGH`: drawn for each processor. With `:SECONDS`, drawn again after each such
 ///   period.
-/// - `churn:UP:DOWN`: speeds 1 and 0 in turns, for exponentially distributed times with these
+/// - `churn:UP:DOWN`: alternating speeds 1 and 0, for exponentially distributed times with these
 ///   averages.
 /// - Any other text is the path of a file.
 ///
@@ -105,7 +105,7 @@ pub fn speeds(text: &str, processors: usize, seed: u64) -> Result<Vec<Speed>, Sp
         _ => rest.and_then(churn),
     };
     let make = make.ok_or_else(|| SpeedsError::Generator { text: text.to_owned(), expected })?;
-    // The inverted seed makes these sequences differ from those of thieves.
+    // The inverted seed makes these sequences differ from the thieves'.
     Ok((0..processors as u64).map(|processor| make(Random::of(!seed, processor))).collect())
 }
 

@@ -18,7 +18,7 @@ pub(crate) enum Standing {
     /// On its way to its thief, or there and not begun.
     Sent,
     Active,
-    /// Its owner reached a stolen child that is unfinished.
+    /// Its owner reached an unfinished stolen child.
     Suspended,
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum Standing {
 pub(crate) enum Came {
     /// As far as the budget allowed.
     Further,
-    /// To a stolen child that is unfinished.
+    /// To an unfinished stolen child.
     Blocked,
     ToTheEnd,
 }
@@ -42,12 +42,12 @@ pub(crate) struct Tally {
 #[derive(Debug)]
 pub(crate) struct Stack<T> {
     frames: Vec<Frame<T>>,
-    /// The work done of the current child, while its body runs.
+    /// The finished work of the current child, while its body runs.
     progress: Work,
     /// The total work of this body.
     body: Work,
-    /// Whether the topmost frame is that of the running body. That frame is opened when a thief
-    /// scans for what the body has created, or at the body's end.
+    /// Whether the topmost frame belongs to the running body. This frame is opened at the body's
+    /// end, or earlier if a thief scans the stack.
     creating: bool,
     /// Where its root was stolen; `None` for the program's root.
     pub(crate) origin: Option<Place>,
@@ -61,8 +61,8 @@ impl<T: Clone> Stack<T> {
         Stack { frames, progress: 0, body: 0, creating: false, origin, holder, standing: Standing::Sent }
     }
 
-    /// The owner does this much work. If it finishes a subtree within that, it does not unfold the
-    /// subtree: no thief scanned it meanwhile.
+    /// The owner does this much work. A subtree that it finishes within this work is not unfolded,
+    /// because no thief scanned it meanwhile.
     pub(crate) fn run<P: Program<Task = T>>(&mut self, program: &P, mut budget: Work, tally: &mut Tally) -> Came {
         loop {
             if self.creating {
@@ -112,15 +112,14 @@ impl<T: Clone> Stack<T> {
         Came::Further
     }
 
-    /// A body has ended. Returns the number of tasks that it counts as: one, or none if it is a
-    /// part of one.
+    /// A body has finished. Returns its count in tasks: one, or none if it is a part of a task.
     fn end_creation(&mut self) -> u64 {
         self.creating = false;
-        let [.., below, above] = &self.frames[..] else { unreachable!("what creates lies in the frame below") };
+        let [.., below, above] = &self.frames[..] else { unreachable!("the creator is in the frame below") };
         below.children[below.next].size.tasks - above.tasks()
     }
 
-    /// All children of a task are done, and with them the task.
+    /// All children of a task have finished, and with them the task.
     fn pop(&mut self) {
         self.frames.pop();
         if let Some(below) = self.frames.last_mut() {
@@ -130,8 +129,8 @@ impl<T: Clone> Stack<T> {
         }
     }
 
-    /// The work until the next event that concerns others, if no more is stolen. Only valid right
-    /// after `Further`.
+    /// The work until the owner reaches a stolen child, or the end, if no more is stolen. Valid
+    /// only right after `Further`.
     pub(crate) fn undisturbed(&self) -> Work {
         let Some((top, below)) = self.frames.split_last() else { return 0 };
         // The current child has begun: the last result was `Further`.
@@ -151,7 +150,7 @@ impl<T: Clone> Stack<T> {
         sum
     }
 
-    /// What a thief takes: frame by frame, the first ready child.
+    /// The child that a thief takes: the first ready one, frame by frame.
     pub(crate) fn find<P: Program<Task = T>>(&mut self, program: &P, end: End) -> Option<(usize, usize)> {
         self.unfold(program);
         let running = self.creating.then(|| self.frames.len() - 1);
@@ -162,8 +161,7 @@ impl<T: Clone> Stack<T> {
         })
     }
 
-    /// Opens the frame of the running body, if it has children: those that it has created are
-    /// there.
+    /// Opens the frame of the running body, if it has children.
     fn unfold<P: Program<Task = T>>(&mut self, program: &P) {
         let Some(top) = self.frames.last().filter(|_| !self.creating) else { return };
         let Some(child) = top.children.get(top.next) else { return };
@@ -174,7 +172,7 @@ impl<T: Clone> Stack<T> {
 
     /// Pushes the frame of the running body.
     fn open<P: Program<Task = T>>(&mut self, program: &P) {
-        let below = self.frames.last().expect("what runs lies in a frame");
+        let below = self.frames.last().expect("the running task is in a frame");
         self.frames.push(Frame::of(program, &below.children[below.next].task));
         self.creating = true;
     }

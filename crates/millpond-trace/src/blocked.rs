@@ -1,5 +1,5 @@
-//! The times in which an idle worker could have had work: when tasks were ready and not started,
-//! and when tasks existed but could not run.
+//! The times in which an idle worker could have had work: tasks were ready and not started, or
+//! existed and could not run.
 
 use crate::idle::{Gap, Reason};
 use crate::model::{Body, Ix, Run};
@@ -14,7 +14,7 @@ pub(crate) struct Blocked {
     any: Times,
 }
 
-/// The start and the end of a task's wait, and the task whose release ended it.
+/// A task's wait: its start, its end, and the task whose release ended it.
 type Wait = (u64, u64, Option<Ix>);
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ struct Times {
 
 /// The maximum number of pieces of a gap. A program may change its state a million times, and have
 /// a hundred idle workers.
-const MOST_PIECES: usize = 16;
+const MAX_PIECES: usize = 16;
 
 impl Blocked {
     pub(crate) fn of(run: &Run) -> Blocked {
@@ -54,8 +54,8 @@ impl Blocked {
     }
 
     /// Divides an idle worker's gap by reason. The next body had waited for `why`. While a task was
-    /// ready, the worker had not found it. For the rest the reason is `why`. If `why` is `NoWork`,
-    /// the reason is what the existing tasks waited for.
+    /// ready, the reason is that the worker had not found it. For the rest the reason is `why`, or
+    /// if `why` is `NoWork`, what the existing tasks waited for.
     pub(crate) fn shares(&self, from: u64, to: u64, why: Reason) -> [(Reason, u64); 4] {
         let gap = to.saturating_sub(from);
         let [ready, excluded, any] =
@@ -67,13 +67,13 @@ impl Blocked {
         [(Reason::Latency, ready), (Reason::Exclusion, excluded), (Reason::Data, waiting), (why, rest)]
     }
 
-    /// The same as consecutive pieces, with `on` in those of `why`. If there are too many, one
-    /// piece with the most frequent reason.
+    /// The same as consecutive pieces. Pieces of `why` have `on`. Too many are merged into one,
+    /// with the most frequent reason.
     pub(crate) fn pieces(&self, from: u64, to: u64, why: Reason, on: Option<Ix>) -> Vec<Gap> {
         let (mut pieces, mut at) = (Vec::<Gap>::new(), from);
         while at < to {
             let (reason, until, on) = self.piece(at, why, on);
-            let (until, full) = (until.min(to), pieces.len() == MOST_PIECES);
+            let (until, full) = (until.min(to), pieces.len() == MAX_PIECES);
             match pieces.last_mut() {
                 Some(last) if last.reason == reason => last.to = until,
                 _ if full => return vec![self.mostly(from, to, why)],
@@ -84,7 +84,7 @@ impl Blocked {
         pieces
     }
 
-    /// The reason at a time, and until when it lasts at least.
+    /// The reason at a time, and its minimum end.
     fn piece(&self, at: u64, why: Reason, on: Option<Ix>) -> (Reason, u64, Option<Ix>) {
         let ready = match self.ready.at(at) {
             Ok(end) => return (Reason::Latency, end, None),
@@ -124,7 +124,7 @@ impl Times {
         Times { spans, before, ends }
     }
 
-    /// The time between these in which a task waits.
+    /// The time in this range in which a task waits.
     fn within(&self, from: u64, to: u64) -> u64 {
         let until = |at: u64| {
             let next = self.spans.partition_point(|(_, to)| *to <= at);

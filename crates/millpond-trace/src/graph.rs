@@ -1,8 +1,8 @@
 //! The dependences of a run: which accesses form a generation, and what each waits for
 //! ([TG](crate#sources) §3.2).
 //!
-//! They follow from the declarations and their order, not from what happened. A task depends on the
-//! one before it even if it never waited, because that one was already done. A `write` waits for no
+//! They follow from the declarations and their order, not from the events. A task depends on the
+//! one before it even if it never waited because that one had completed. A `write` waits for no
 //! task: it starts a version (TG §3.3).
 
 use std::collections::{HashMap, HashSet};
@@ -15,7 +15,7 @@ use crate::model::{Body, Does, Ix, Kind, On, Op, Run};
 /// The index of a generation in [`Graph::generations`].
 pub(crate) type Gen = u32;
 
-/// The accesses to one version that are not ordered among themselves.
+/// Mutually unordered accesses to one version.
 #[derive(Debug)]
 pub(crate) struct Generation {
     pub(crate) mode: Mode,
@@ -31,9 +31,9 @@ pub(crate) struct Generation {
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     pub(crate) generations: Vec<Generation>,
-    /// The generation of each access; the index is that of [`Run::accesses`].
+    /// The generation of each access, indexed like [`Run::accesses`].
     pub(crate) of_access: Vec<Option<Gen>>,
-    /// The generation that each wait for a datum waits for; the index is that of [`Run::waits`].
+    /// The awaited generation of each wait for a datum, indexed like [`Run::waits`].
     pub(crate) of_wait: Vec<Option<Gen>>,
     /// The children of each body, in reference order.
     pub(crate) children: Vec<Vec<Ix>>,
@@ -73,7 +73,7 @@ impl Graph {
         let mut data = HashMap::new();
         self.children[ix as usize].sort_by_key(|&child| run.body(child).order);
         if body.session {
-            // Any thread that uses the session spawns its tasks and sets its data.
+            // Any thread using the session spawns its tasks and sets its data.
             let mut sets = run.sets_of(ix).iter().peekable();
             for child in self.children[ix as usize].clone() {
                 while let Some(set) = sets.next_if(|set| set.order < run.body(child).order) {
@@ -83,7 +83,7 @@ impl Graph {
             }
             return;
         }
-        // A scope that it opens in between can use its handles and spawn its tasks.
+        // A scope opened in between can use its handles and spawn its tasks.
         let (mut open, mut seen) = (vec![run.ops_of(ix).iter()], HashSet::new());
         while let Some(ops) = open.last_mut() {
             let Some(op) = ops.next() else {
@@ -96,13 +96,13 @@ impl Graph {
                 Does::Wait(number) => self.wait(run, number, &mut data),
                 _ => {}
             }
-            // Each scope once: a recording may say that scopes open one another.
+            // Each scope once, because in a damaged recording scopes may open one another.
             let inner = deep.opened(run, op).filter(|&scope| scope != ix && seen.insert(scope));
             open.extend(inner.map(|scope| run.ops_of(scope).iter()));
         }
     }
 
-    /// A body waits for a datum, if that belongs to the scope of `data`.
+    /// A body waits for a datum, if the datum belongs to the scope of `data`.
     fn wait(&mut self, run: &Run, number: u32, data: &mut HashMap<u64, Current>) {
         let wait = &run.waits[number as usize];
         let On::Datum(datum) = wait.on else { return };
@@ -176,8 +176,8 @@ impl Graph {
     }
 }
 
-/// Scopes, opened by bodies, that may affect an outer scope: they spawn its tasks, set its data or
-/// wait for them. There are few. The others need not be scanned again for each scope around them.
+/// Scopes opened by bodies that may affect an outer scope: they spawn its tasks, set its data or
+/// wait for them. They are few. The others need not be scanned again for each outer scope.
 struct Deep(Vec<bool>);
 
 impl Deep {

@@ -1,4 +1,4 @@
-//! Why workers were idle: what ended each gap, and what that had waited for.
+//! Why workers were idle: the end of each gap, and the wait before it.
 
 use crate::blocked::Blocked;
 use crate::model::{Body, Ix, Line, On, Run, Segment};
@@ -8,14 +8,13 @@ use millpond::record::Cause;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// The next body waited for data, that is for another task. Or it did not, but all existing
-    /// tasks waited so.
+    /// The next body waited for data, that is, for another task; or all existing tasks did.
     Data,
     /// Like `Data`, but for a turn at a commutative datum.
     Exclusion,
-    /// The next body was the spawner, which waited for room in its window.
+    /// The next body was the spawner, waiting for room in its window.
     Window,
-    /// Every existing task could run at once, and the next one was not spawned yet.
+    /// No existing task waited, and the next one was not spawned yet.
     NoWork,
     /// A task was ready. The worker had to wake up or to find it, or another worker had it.
     Latency,
@@ -47,15 +46,15 @@ pub(crate) struct Gap {
     pub(crate) from: u64,
     pub(crate) to: u64,
     pub(crate) reason: Reason,
-    /// The body that the next one had waited for.
+    /// The body for which the next one had waited.
     pub(crate) on: Option<Ix>,
 }
 
-/// The time and counts of a worker's thefts, between the bodies that it ran.
+/// The time and counts of a worker's thefts, between its bodies.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AtThefts {
-    /// Scans of stacks or pools that found something, and the number of tasks that they took.
-    pub(crate) looks: u64,
+    /// Successful scans of stacks or pools, and the number of tasks that they took.
+    pub(crate) scans: u64,
     pub(crate) closures: u64,
     /// Gaps between two bodies in which the worker waited for a stolen closure and took nothing.
     pub(crate) waits: u64,
@@ -113,23 +112,23 @@ pub(crate) fn account(run: &Run, blocked: &Blocked, line: &Line, from: u64, to: 
 
 /// The remaining thefts of a track.
 struct Thefts<'a> {
-    looks: &'a [(u64, u32)],
+    scans: &'a [(u64, u32)],
     waits: &'a [(u64, u64)],
 }
 
 impl Thefts<'_> {
     fn of(line: &Line) -> Thefts<'_> {
-        Thefts { looks: &line.looks, waits: &line.at_thefts }
+        Thefts { scans: &line.scans, waits: &line.at_thefts }
     }
 
     /// Between two bodies, the worker was busy with something else from `from` to `to`. Then it was
     /// idle until `end`.
     fn add(&mut self, sum: &mut AtThefts, from: u64, to: u64, end: u64) {
-        let looks = self.looks.split_off(..self.looks.partition_point(|&(at, _)| at <= end)).unwrap_or_default();
+        let scans = self.scans.split_off(..self.scans.partition_point(|&(at, _)| at <= end)).unwrap_or_default();
         let waits = self.waits.split_off(..self.waits.partition_point(|&(since, _)| since < end)).unwrap_or_default();
         let (mut found, mut waited) = (false, 0);
-        for &(_, closures) in looks.iter().filter(|&&(at, _)| at >= from) {
-            (found, sum.looks, sum.closures) = (true, sum.looks + 1, sum.closures.saturating_add(closures.into()));
+        for &(_, closures) in scans.iter().filter(|&&(at, _)| at >= from) {
+            (found, sum.scans, sum.closures) = (true, sum.scans + 1, sum.closures.saturating_add(closures.into()));
         }
         for &(since, until) in waits {
             waited += until.min(to).saturating_sub(since.max(from));

@@ -1,4 +1,4 @@
-//! Recordings of millpond programs: how they spent their time, and how much of it could have been
+//! Recordings of millpond programs: how they spent their time, and how much could have been
 //! parallel.
 //!
 //! ```

@@ -34,8 +34,7 @@ pub(crate) struct Body {
     pub(crate) order: u64,
     pub(crate) accesses: Range<u32>,
     pub(crate) spawned: u64,
-    /// When its last access was granted, and the task whose release granted it; `None` if it did
-    /// not wait.
+    /// When its last access was granted, and by which task's release; `None` without a wait.
     pub(crate) granted: Option<(u64, Option<Ix>)>,
     /// The same for its last exclusion.
     pub(crate) handed: Option<(u64, Option<Ix>)>,
@@ -44,10 +43,10 @@ pub(crate) struct Body {
     pub(crate) completed: Option<u64>,
     /// Index into [`Run::tracks`].
     pub(crate) track: Option<u32>,
-    /// Its own time, spawning included.
+    /// Its own time, including spawning.
     pub(crate) own: u64,
-    /// Whether it ran on top of another body: at its spawn, or as the second half of a fork that
-    /// was taken back.
+    /// Whether it ran on top of another body: at its spawn, or as the second half of a fork, taken
+    /// back.
     pub(crate) on_top: bool,
     pub(crate) pending: bool,
     /// A scope without a closure.
@@ -77,13 +76,13 @@ pub(crate) struct Op {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Does {
     Spawn(Ix),
-    /// Waits; the index is that of [`Run::waits`].
+    /// Waits. Has the index into [`Run::waits`].
     Wait(u32),
     /// Uses the result of a task.
     Join(Ix),
     /// Gives a datum a new version, in a scope.
     Set(Ix, u64),
-    /// Opens a root scope, and continues when that is complete.
+    /// Opens a root scope, and continues when it is complete.
     Open(Ix),
     /// Meets the last precondition of a pending task.
     Meet(Ix),
@@ -124,15 +123,15 @@ pub(crate) struct Line {
     pub(crate) track: Track,
     /// `worker 0`, or a guest if it belongs to no worker.
     pub(crate) name: String,
-    /// Which body ran when. Adjacent segments of one body are merged.
+    /// The running body over time. Adjacent segments of one body are merged.
     pub(crate) runs: Vec<Segment>,
-    /// When the worker was idle: from the first failed scan until something ran. This includes the
-    /// time from 0 to the first event. It has no end if nothing ran afterwards.
+    /// When the worker was idle: from the first failed scan until a body ran. This includes the
+    /// time from 0 to the first event. It has no end if no body ran afterwards.
     pub(crate) idle: Vec<(u64, u64)>,
     pub(crate) steals: u64,
     /// When it took tasks from others, and how many.
-    pub(crate) looks: Vec<(u64, u32)>,
-    /// When it waited for a stolen closure of the stack that it ran.
+    pub(crate) scans: Vec<(u64, u32)>,
+    /// When it waited for a stolen closure of its running stack.
     pub(crate) at_thefts: Vec<(u64, u64)>,
     /// The time in spawning.
     pub(crate) spawning: u64,
@@ -143,7 +142,7 @@ pub(crate) struct Segment {
     pub(crate) body: Ix,
     pub(crate) from: u64,
     pub(crate) to: u64,
-    /// The wait that ended at its beginning; the index is that of [`Run::waits`].
+    /// The wait that ended at its beginning, as index into [`Run::waits`].
     pub(crate) after: Option<u32>,
 }
 
@@ -158,7 +157,7 @@ pub(crate) struct Run {
     /// Sorted by scope and order.
     pub(crate) sets: Vec<Set>,
     pub(crate) tracks: Vec<Line>,
-    /// Whether a thief stole from a stack of the dataflow stack.
+    /// Whether a thief stole from a dataflow stack.
     pub(crate) has_stacks: bool,
     pub(crate) ticks_per_second: f64,
     pub(crate) workers: usize,
@@ -197,7 +196,7 @@ impl Run {
         &self.accesses[accesses.start as usize..accesses.end as usize]
     }
 
-    /// All bodies with their indices, without those from before the recording.
+    /// All bodies with their indices, except those from before the recording.
     pub(crate) fn known(&self) -> impl Iterator<Item = (Ix, &Body)> {
         self.bodies.iter().enumerate().filter(|(_, body)| body.known).map(|(ix, body)| (ix as Ix, body))
     }
@@ -230,14 +229,14 @@ impl Run {
 
 impl Line {
     fn of(track: Track) -> Line {
-        let (looks, at_thefts) = (Vec::new(), Vec::new());
+        let (scans, at_thefts) = (Vec::new(), Vec::new());
         Line {
             track,
             name: String::new(),
             runs: Vec::new(),
             idle: Vec::new(),
             steals: 0,
-            looks,
+            scans,
             at_thefts,
             spawning: 0,
         }
@@ -247,8 +246,7 @@ impl Line {
 impl Body {
     fn unknown() -> Body {
         Body {
-            // Until an event says otherwise: a scope's opening is an event on the track where it
-            // runs.
+            // Until an event says otherwise. A scope's opening is an event on its own track.
             kind: Kind::Task(Role::Leaf),
             // The last label.
             label: u32::MAX,

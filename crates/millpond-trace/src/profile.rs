@@ -10,7 +10,7 @@ pub trait Profile {
     /// The parts of the runtime.
     type Engine: Engine;
 
-    /// Runs `f` like [`Runtime::scope`], and reports on it. To return values, `f` writes them to
+    /// Runs `f` like [`Runtime::scope`], and reports on it. To return values, `f` writes to
     /// captured variables.
     ///
     /// The recording is kept in memory: about 50 bytes per task. To inspect a recording further,
@@ -28,8 +28,7 @@ pub trait Profile {
     where
         F: for<'s> FnOnce(&'s Scope<'s, 'env, Root, Self::Engine>);
 
-    /// Records all scopes that are opened while `f` runs. Returns the result of `f`, and the
-    /// recording.
+    /// Records all scopes opened while `f` runs. Returns the result of `f` and the recording.
     ///
     /// ```
     /// use millpond::{Runtime, Spawn};

@@ -1,5 +1,4 @@
-//! The report: what a run did, how much of it could have been parallel, and how the rest of the
-//! time was spent.
+//! The report of a run: its work, its possible parallelism, and the rest of its time.
 
 use std::collections::HashMap;
 
@@ -22,39 +21,39 @@ pub struct Report {
     pub workers: usize,
     /// From the first scope's opening to the last one's completion.
     pub seconds: f64,
-    /// Tasks: leaves and parents, second halves of forks.
+    /// Tasks: leaves, parents, and second halves of forks.
     pub tasks: u64,
-    /// Tasks without children. A schedule never needs more processors than that to be as fast as
-    /// any ([TP](crate#sources) §2.3).
+    /// Tasks without children. No schedule needs more processors to be as fast as possible
+    /// ([TP](crate#sources) §2.3).
     pub leaves: u64,
     /// The runtime's own tasks, which combine reductions.
     pub combinations: u64,
     /// [TP](crate#sources)'s class of the graph.
     pub class: Class,
-    /// T₁: the time of all bodies, their spawning included.
+    /// T₁: the time of all bodies, including their spawning.
     pub work: f64,
-    /// T∞: the longest chain of bodies that wait for each other: by data, by their spawning, by
-    /// their waits. Sessions, and the work of non-worker threads for them, have no waits here. So a
-    /// thread that closes one session before it opens the next counts as if it did both at once.
+    /// T∞: the longest chain of bodies that wait for each other, by data, spawning or waits.
+    /// Sessions, and the work of non-worker threads for them, have no waits here. So consecutive
+    /// sessions of a thread count as concurrent.
     pub span: f64,
-    /// Bodies that have completed, although the recorded events do not allow it. This is 0 unless a
-    /// part of the recording is missing. Then `span` is too small.
+    /// Bodies that have completed, although the recorded events do not allow it. Unless this is 0,
+    /// a part of the recording is missing, and `span` is too small.
     pub incomplete: u64,
-    /// T₁/T∞: any further workers have nothing to do.
+    /// T₁/T∞. Further workers have nothing to do.
     pub parallelism: f64,
-    /// The part of `work` that bodies spent on spawning.
+    /// The part of `work` spent on spawning.
     pub spawning: f64,
-    /// The time of workers that was neither in bodies nor idle: to take and complete tasks, and to
-    /// switch between bodies.
+    /// The workers' time neither in bodies nor idle: taking and completing tasks, and switching
+    /// between bodies.
     pub overhead: f64,
-    /// Thefts: the number of tasks that workers took from others.
+    /// Thefts: the number of tasks taken from other workers.
     pub steals: u64,
-    /// What thefts cost; `None` if no thief stole from a stack of the dataflow stack.
+    /// The cost of thefts; `None` if no thief stole from a dataflow stack.
     pub thefts: Option<Thefts>,
-    /// The maximum number of tasks that were spawned and not complete at the same time.
+    /// The maximum number of tasks spawned and not complete at the same time.
     pub most_held: u64,
     /// Whether all root scopes had the same graph: tasks, labels, accesses and nesting. `None` if
-    /// there was only one.
+    /// there was one.
     pub repeated: Option<bool>,
     /// A fingerprint of the graph of each root scope.
     pub graphs: Vec<u64>,
@@ -79,9 +78,9 @@ pub struct LabelTime {
     pub tasks: u64,
     /// Their time.
     pub seconds: f64,
-    /// The part of it that is on the critical path.
+    /// The part of it on the critical path.
     pub on_critical_path: f64,
-    /// The number of stretches of the critical path that have it.
+    /// The number of its stretches on the critical path.
     pub stretches: u64,
 }
 
@@ -97,58 +96,58 @@ pub struct IdleTime {
 /// Thefts on the dataflow stack, all workers together ([DDS](crate#sources) §3).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Thefts {
-    /// How often a worker scanned a stack, perhaps its own suspended one, and took something. Also
-    /// how often it took something from a pool that a thief had left there.
-    pub looks: u64,
-    /// The number of closures that all scans took. A closure that was left in a pool and taken from
-    /// there counts each time.
+    /// How often a worker scanned a stack, perhaps its own suspended one, and took closures. Taking
+    /// closures that a thief had left in a pool counts, too.
+    pub scans: u64,
+    /// The number of closures taken by all scans. A closure left in a pool and taken from there
+    /// counts each time.
     pub closures: u64,
-    /// How often a worker waited at a stolen closure, and took nothing before it ran the next body.
+    /// How often a worker waited at a stolen closure, and took nothing before its next body.
     pub waits: u64,
-    /// The part of the overhead at thefts. It includes waits, and all time between two bodies if a
-    /// scan came in between. Before some scans a worker was idle as well.
+    /// The part of the overhead at thefts: waits, and all time between two bodies with a scan in
+    /// between. Before some scans a worker was idle as well.
     pub seconds: f64,
-    /// How long workers were idle while a task was ready, each from its first body on. Before that
-    /// it had to wake up.
+    /// The workers' idle time while a task was ready, each from its first body on. Before that it
+    /// had to wake up.
     pub idle: f64,
 }
 
 impl Thefts {
     fn of(run: &Run, accounts: &[(usize, Account)]) -> Option<Thefts> {
         let sum = |part: fn(&AtThefts) -> u64| total(accounts.iter().map(|(_, account)| part(&account.at_thefts)));
-        let (looks, closures, waits) = (sum(|at| at.looks), sum(|at| at.closures), sum(|at| at.waits));
+        let (scans, closures, waits) = (sum(|at| at.scans), sum(|at| at.closures), sum(|at| at.waits));
         let (seconds, idle) = (run.seconds(sum(|at| at.time)), run.seconds(sum(|at| at.idle)));
-        (run.has_stacks && looks > 0).then_some(Thefts { looks, closures, waits, seconds, idle })
+        (run.has_stacks && scans > 0).then_some(Thefts { scans, closures, waits, seconds, idle })
     }
 
     /// The average time of a scan or a wait.
     ///
     /// ```
-    /// let thefts = millpond_trace::Thefts { looks: 30, closures: 45, waits: 10, seconds: 80e-6, idle: 60e-6 };
+    /// let thefts = millpond_trace::Thefts { scans: 30, closures: 45, waits: 10, seconds: 80e-6, idle: 60e-6 };
     /// assert!((thefts.seconds_each() - 2e-6).abs() < 1e-12);
     /// ```
     pub fn seconds_each(&self) -> f64 {
-        self.seconds / (self.looks + self.waits).max(1) as f64
+        self.seconds / (self.scans + self.waits).max(1) as f64
     }
 
-    /// The idle time of workers per scan that found something.
+    /// The idle time of workers per successful scan.
     ///
     /// ```
-    /// let thefts = millpond_trace::Thefts { looks: 30, closures: 45, waits: 10, seconds: 80e-6, idle: 60e-6 };
-    /// assert!((thefts.idle_a_look() - 2e-6).abs() < 1e-12);
+    /// let thefts = millpond_trace::Thefts { scans: 30, closures: 45, waits: 10, seconds: 80e-6, idle: 60e-6 };
+    /// assert!((thefts.idle_per_scan() - 2e-6).abs() < 1e-12);
     /// ```
-    pub fn idle_a_look(&self) -> f64 {
-        self.idle / self.looks.max(1) as f64
+    pub fn idle_per_scan(&self) -> f64 {
+        self.idle / self.scans.max(1) as f64
     }
 
-    /// The average number of closures that a scan took.
+    /// The average number of closures per scan.
     ///
     /// ```
-    /// let thefts = millpond_trace::Thefts { looks: 30, closures: 45, waits: 10, seconds: 80e-6, idle: 60e-6 };
-    /// assert_eq!(thefts.closures_a_look(), 1.5);
+    /// let thefts = millpond_trace::Thefts { scans: 30, closures: 45, waits: 10, seconds: 80e-6, idle: 60e-6 };
+    /// assert_eq!(thefts.closures_per_scan(), 1.5);
     /// ```
-    pub fn closures_a_look(&self) -> f64 {
-        self.closures as f64 / self.looks.max(1) as f64
+    pub fn closures_per_scan(&self) -> f64 {
+        self.closures as f64 / self.scans.max(1) as f64
     }
 }
 
@@ -191,8 +190,7 @@ pub struct WorkerTime {
 pub struct Prediction {
     /// The number of workers.
     pub workers: u32,
-    /// (T₁ + overhead)/p + T∞: a schedule takes no longer if no worker is idle while a task is
-    /// ready.
+    /// (T₁ + overhead)/p + T∞: the maximum if no worker is idle while a task is ready.
     pub seconds: f64,
     /// max((T₁ + overhead)/p, T∞): no schedule is faster.
     pub least: f64,
@@ -257,7 +255,7 @@ impl Report {
     }
 }
 
-/// The sum of times. It saturates: a damaged recording may have any times.
+/// The sum of times. It saturates, because a damaged recording may have any times.
 fn total(times: impl Iterator<Item = u64>) -> u64 {
     times.fold(0, u64::saturating_add)
 }
@@ -354,11 +352,11 @@ fn per_worker(run: &Run, accounts: &[(usize, Account)]) -> Vec<WorkerTime> {
     times
 }
 
-/// The maximum number of tasks that were spawned and not complete at the same time.
+/// The maximum number of tasks spawned and not complete at the same time.
 fn most_held(run: &Run) -> u64 {
     let mut steps: Vec<_> = run.tasks().map(|(_, task)| (task.spawned, 1)).collect();
     steps.extend(run.tasks().filter_map(|(_, task)| Some((task.completed?.max(task.spawned), -1))));
-    // At equal times the spawns come first: a task takes some time.
+    // At equal times the spawns come first, because a task takes time.
     steps.sort_by_key(|&(at, step)| (at, std::cmp::Reverse(step)));
     let (mut held, mut most) = (0_i64, 0);
     for (_, step) in steps {
@@ -394,7 +392,7 @@ fn fingerprint(run: &Run, graph: &Graph, root: Ix) -> u64 {
     print.0
 }
 
-/// FNV-1a, because the standard library's hashes may change with its version.
+/// FNV-1a, because hashes of the standard library may change with its version.
 struct Fingerprint(u64);
 
 impl Fingerprint {

@@ -1,19 +1,18 @@
-//! The span: how long the run would take with enough processors, and no overhead except that of its
-//! bodies.
+//! The span: the run's time with enough processors, and without overhead outside bodies.
 //!
 //! It replays the recorded bodies, each for its own time, as soon as possible (TP §2.3's ASAP
 //! schedule, which is optimal without exclusions).
 //!
 //! - A task starts when its spawner has reached the spawn, its dependences are complete, and it has
-//!   its exclusions. The dependences are those of the spawn tree (DDS §4: "depth … of the spawn
-//!   tree") and of the data.
-//! - A body that waits continues when what it waits for is complete. Waits for the window, and for
-//!   events outside of the runtime, take no time here.
-//! - Commutative tasks get exclusions as in the runtime: in the order in which they ask. A task
-//!   that needs several takes one after the other, in an order that is the same for all tasks. To
-//!   find the best order would be a hard problem.
+//!   its exclusions. Dependences come from the spawn tree (DDS §4: "depth … of the spawn tree") and
+//!   from data.
+//! - A waiting body continues when the awaited task or datum is complete. Waits for the window, and
+//!   for events outside the runtime, take no time here.
+//! - Commutative tasks get exclusions as in the runtime: in the order of their requests. A task
+//!   with several takes one after the other, in the same order as all tasks. Finding the best order
+//!   would be a hard problem.
 //!
-//! The replay also records what each body waited for last, which gives the critical path.
+//! The replay also records each body's last wait, which gives the critical path.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -27,7 +26,7 @@ use crate::model::{Body, Does, Ix, Kind, On, Run};
 /// The result of the replay.
 #[derive(Debug)]
 pub(crate) struct Span {
-    /// The time from the start to the completion of everything.
+    /// The time from the start until everything is complete.
     pub(crate) ticks: u64,
     /// Bodies that completed in the recording, but not here.
     pub(crate) incomplete: u64,
@@ -46,7 +45,7 @@ pub(crate) struct Stretch {
 /// The cause of an event.
 #[derive(Clone, Copy, Debug)]
 enum Since {
-    /// The body reached a point of its own, at that time.
+    /// The body reached a point in its own time.
     Strand(Ix, u64),
     /// The body was complete.
     Complete(Ix),
@@ -55,7 +54,7 @@ enum Since {
 
 #[derive(Clone, Debug)]
 struct State {
-    /// Unmet preconditions: the spawn, generations, and those of a pending task.
+    /// Unmet preconditions: the spawn, generations, and a pending task's preconditions.
     unmet: u32,
     /// The cause of the last one.
     since: Since,
@@ -73,7 +72,7 @@ struct State {
     stood: Vec<(u64, Since)>,
     /// The bodies that continue when it is complete.
     waiters: Vec<Ix>,
-    /// Its exclusions in [`Replay::turns`], and the number of those that it has had.
+    /// Its exclusions in [`Replay::turns`], and the number of those taken so far.
     turns: Range<u32>,
     had: u32,
 }
@@ -82,7 +81,7 @@ struct State {
 struct GenState {
     left: u32,
     last: Option<Ix>,
-    /// Tasks with an access after it, and bodies that wait for it.
+    /// Tasks with an access after it, and bodies waiting for it.
     tasks: Vec<Ix>,
     bodies: Vec<Ix>,
 }
@@ -181,7 +180,7 @@ impl<'a> Replay<'a> {
                 }
             }
             own.sort_unstable();
-            // A recording may name one twice. Then a task would wait for itself.
+            // A damaged recording may name one twice. Then a task would wait for itself.
             own.dedup();
             let first = self.turns.len() as u32;
             self.turns.append(&mut own);
@@ -199,9 +198,9 @@ impl<'a> Replay<'a> {
         self.steps.push(Reverse((at, self.sequence, step)));
     }
 
-    /// Starts the scopes that no body opened. Those of one track start one after the other, in the
-    /// order of time, because one thread opened them. Also meets the preconditions of tasks that
-    /// were spawned or released from outside.
+    /// Starts the scopes without an opening body. On one track they start one after the other, in
+    /// the order of time, because one thread opened them. Also meets the preconditions of tasks
+    /// spawned or released from outside.
     fn begin(&mut self) {
         let mut roots: Vec<_> =
             self.run.known().filter(|(_, b)| b.kind == Kind::Scope && b.spawner.is_none()).collect();
@@ -234,7 +233,7 @@ impl<'a> Replay<'a> {
     /// One precondition of a task is met.
     fn meet(&mut self, task: Ix, since: Since) {
         let state = self.state(task);
-        // A damaged recording may meet it too often. That must not panic.
+        // A damaged recording may meet it too often, which must not panic.
         if state.unmet > 0 {
             state.unmet -= 1;
             let met = state.unmet == 0;
@@ -252,8 +251,8 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// A task waits only for its exclusions now. It takes one after the other, and starts with the
-    /// last.
+    /// From now on a task waits only for its exclusions. It takes one after the other, and starts
+    /// with the last.
     fn ready(&mut self, task: Ix) {
         let State { turns, had, .. } = self.state(task);
         for turn in turns.start + *had..turns.end {
@@ -318,7 +317,7 @@ impl<'a> Replay<'a> {
     }
 
     fn opens(&mut self, ix: Ix, scope: Ix) -> bool {
-        // A recording may say that a scope is opened twice, or by two bodies. A scope that has
+        // In a damaged recording, a scope may be opened twice, or by two bodies. A scope that has
         // begun keeps its cause, so that causes come first.
         if self.run.body(scope).spawner == Some(ix) && self.state(scope).started.is_none() {
             self.due_to(scope, Since::Strand(ix, self.now));
@@ -379,7 +378,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// A body that waited continues.
+    /// A waiting body continues.
     fn wake(&mut self, ix: Ix, since: Since) {
         let now = self.now;
         self.state(ix).stood.push((now, since));
@@ -417,7 +416,7 @@ impl<'a> Replay<'a> {
         Span { ticks, incomplete, path: self.path(last) }
     }
 
-    /// Goes back from the completion of `last`, along the last cause each time.
+    /// Goes back from the completion of `last`, always along the last cause.
     fn path(&mut self, last: Ix) -> Vec<Stretch> {
         let mut path = Vec::new();
         let mut since = Since::Complete(last);
@@ -427,8 +426,8 @@ impl<'a> Replay<'a> {
                 Since::Complete(body) => since = self.states[body as usize].complete_since,
                 Since::Strand(body, to) => {
                     let state = &mut self.states[body as usize];
-                    // Each wait is passed once. Otherwise a wait that takes no time would lead to
-                    // the same moment without end.
+                    // Each wait is passed once. Otherwise a wait of zero time would lead to an
+                    // endless loop.
                     while state.stood.pop_if(|(until, _)| *until > to).is_some() {}
                     let (from, before) = state.stood.pop().unwrap_or((state.started.unwrap_or(0), state.since));
                     if to > from {

@@ -21,7 +21,7 @@ fn percent(part: f64, whole: f64) -> String {
 }
 
 /// The maximum number of labels. The others are added up.
-const MOST_LABELS: usize = 12;
+const MAX_LABELS: usize = 12;
 
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
@@ -59,9 +59,9 @@ impl Report {
         writeln!(f, "{:<24}{} ({share} of the workers' time)", "runtime overhead", time(self.overhead))?;
         writeln!(f, "{:<24}{}", "steals", self.steals)?;
         if let Some(thefts) = &self.thefts {
-            let (looks, waits, seconds) = (thefts.looks, thefts.waits, time(thefts.seconds));
+            let (scans, waits, seconds) = (thefts.scans, thefts.waits, time(thefts.seconds));
             let share = percent(thefts.seconds, self.overhead);
-            writeln!(f, "{:<24}{looks} looks, {waits} waits: {seconds} ({share} of the overhead)", "at thefts")?;
+            writeln!(f, "{:<24}{scans} scans, {waits} waits: {seconds} ({share} of the overhead)", "at thefts")?;
         }
         writeln!(f, "{:<24}{}", "most tasks held", self.most_held)
     }
@@ -103,14 +103,14 @@ impl Report {
     }
 
     fn labels(&self, f: &mut Formatter<'_>) -> Result {
-        let width = self.labels.iter().take(MOST_LABELS).map(|l| l.label.chars().count()).max().unwrap_or(0).max(22);
+        let width = self.labels.iter().take(MAX_LABELS).map(|l| l.label.chars().count()).max().unwrap_or(0).max(22);
         let heads = ("label", "tasks", "time", "of work", "on critical path", "of span");
         writeln!(
             f,
             "\n{:<width$}  {:>10}{:>12}{:>9}{:>18}{:>9}",
             heads.0, heads.1, heads.2, heads.3, heads.4, heads.5
         )?;
-        let (shown, rest) = self.labels.split_at(self.labels.len().min(MOST_LABELS));
+        let (shown, rest) = self.labels.split_at(self.labels.len().min(MAX_LABELS));
         let mut line = |label: &str, tasks: u64, seconds: f64, path: f64| {
             let (work, span) = (percent(seconds, self.work), percent(path, self.span));
             writeln!(f, "{label:<width$}  {tasks:>10}{:>12}{work:>9}{:>18}{span:>9}", time(seconds), time(path))

@@ -9,9 +9,9 @@ use crate::model::{Does, Ix, Kind, On, Run};
 /// The bodies of a recording. Each body, except the roots, is spawned or opened by one other body.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// The bodies. Those that no root leads to have no steps.
+    /// The bodies. Those unreachable from the roots have no steps.
     pub bodies: Vec<TreeBody>,
-    /// The root scopes that no body opened, in the order of time.
+    /// The root scopes without an opening body, in the order of time.
     pub roots: Vec<u32>,
 }
 
@@ -33,11 +33,11 @@ pub enum Step {
     Work(u64),
     /// Spawns a task.
     Spawn(u32),
-    /// Opens a root scope, and continues when that is complete.
+    /// Opens a root scope, and continues when it is complete.
     Open(u32),
     /// Continues when a task is complete.
     Await(u32),
-    /// Continues when the earlier accesses to a datum allow one of this mode.
+    /// Continues when the earlier accesses to a datum allow an access of this mode.
     AwaitDatum(u64, Mode),
 }
 
@@ -72,7 +72,7 @@ impl Recording {
         let run = Run::of(self)?;
         let mut maker = Maker { run: &run, placed: vec![false; run.bodies.len()] };
         let mut bodies: Vec<_> = (0..run.bodies.len() as Ix).map(|ix| maker.body(ix)).collect();
-        // Tasks that were not spawned in the body of their scope, but by users of a session.
+        // Tasks spawned by users of a session, not in the body of their scope.
         for (ix, task) in run.tasks() {
             if let Some(spawner) = task.spawner.filter(|_| !maker.placed[ix as usize]) {
                 bodies[spawner as usize].steps.push(Step::Spawn(ix));

@@ -1,3 +1,3 @@
-//! Programs that must not compile (`tests/ui/`), each with the compiler's message beside it.
+//! Programs that must not compile (`tests/ui/`), each with the compiler's message.
 //!
-//! A crate of its own, so that the runtime's own tests build without `trybuild`.
+//! A separate crate, so that the runtime's tests build without `trybuild`.

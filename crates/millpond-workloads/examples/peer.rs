@@ -35,7 +35,7 @@ fn main() {
             worst[k] = worst[k].max(scaled_residual(&a, &l));
         }
     }
-    println!("n {n}, tile {tile}, {reps} repetitions by turns, without copying the matrix");
+    println!("n {n}, tile {tile}, {reps} alternating repetitions, without copying the matrix");
     for (k, (name, threads, _)) in ways.iter().enumerate() {
         seconds[k].sort_by(f64::total_cmp);
         let (median, least) = (median(&seconds[k]), seconds[k][0]);

@@ -1,5 +1,5 @@
-//! The shared parts of the workloads on Concurrent Collections: their options, and the call that
-//! runs a graph.
+//! The shared parts of the workloads on Concurrent Collections: their options, and the call to run
+//! a graph.
 
 use crate::Error;
 use crate::options::{Kind, Opt, Options, Value};
@@ -14,14 +14,14 @@ pub(crate) const PRECONDITIONS: Opt = Opt {
     kind: Kind::Choice(&["flexible", "eager", "strict"]),
 };
 
-/// How a waiting step is kept.
+/// The form of a waiting step.
 const BLOCKED: Opt = Opt {
     name: "blocked",
     help: "How a step that waits for an item is kept",
     kind: Kind::Choice(&["resume", "fiber", "replay"]),
 };
 
-/// The number of preconditions that a step lists.
+/// The number of listed preconditions of a step.
 pub(crate) const NEED: Opt = Opt::text(
     "need",
     "all|none|N",
@@ -38,7 +38,7 @@ const ITEM_TABLE: Opt = Opt {
 /// The settings of every workload on Collections.
 const CHOICES: [Opt; 3] = [PRECONDITIONS, BLOCKED, NEED];
 
-/// The same and the item table, for workloads that have items with hashed keys.
+/// The same and the item table, for workloads with hashed keys.
 const CHOICES_AND_TABLE: [Opt; 4] = [PRECONDITIONS, BLOCKED, NEED, ITEM_TABLE];
 
 /// A workload's own options, and the settings of Collections.
@@ -106,7 +106,7 @@ fn limit(given: &str) -> Result<Limit, Error> {
     }
 }
 
-/// The number of preconditions that a step lists, for reports.
+/// The number of listed preconditions of a step, for reports.
 pub(crate) fn need(settings: Settings) -> (&'static str, Value) {
     let value = match (settings.preconditions, settings.limit) {
         (Preconditions::Eager, _) | (_, Limit::First(0)) => Value::Text("none".to_owned()),
@@ -126,7 +126,7 @@ where
     Ok(built.expect("a graph that has not failed was built"))
 }
 
-/// The same function for all workloads, so that it is compiled once per runtime.
+/// The same function for all workloads, to be compiled once per runtime.
 fn run<'env>(
     runtime: &AnyRuntime,
     settings: Settings,

@@ -25,7 +25,7 @@ pub enum Error {
         option: &'static str,
         /// The given value, or its invalid part.
         value: String,
-        /// What is wrong, and what is valid.
+        /// The problem, and the valid values.
         why: String,
     },
     /// Two options exclude each other.
@@ -43,12 +43,12 @@ pub enum Error {
     Input {
         /// The file.
         file: PathBuf,
-        /// Where in the file: a line, a byte offset or a matrix entry.
+        /// The place in the file: a line, a byte offset or a matrix entry.
         place: String,
-        /// What is wrong there.
+        /// The problem.
         what: String,
     },
-    /// An input file cannot be read at all.
+    /// An input file cannot be read.
     #[error("{}: cannot read: {why}", file.display())]
     Read {
         /// The file.

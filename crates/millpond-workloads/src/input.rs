@@ -57,7 +57,7 @@ pub fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, String> {
     }
 }
 
-/// The text without a byte order mark, which some programs write at the beginning of UTF-8.
+/// The text without a byte order mark, which some programs write before UTF-8.
 pub fn without_mark(bytes: &[u8]) -> Result<&[u8], &'static str> {
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return Err("UTF-16 text: expected UTF-8");

@@ -11,7 +11,7 @@
 //! | `check` | the check of the answer |
 //! | `mod` | its row in [`WORKLOADS`] |
 //!
-//! The command line, its help and the tests are made from that table of workloads.
+//! The command line, its help and the tests are made from this table.
 //!
 //! ```
 //! let names: Vec<_> = millpond_workloads::WORKLOADS.iter().map(|w| w.name).collect();

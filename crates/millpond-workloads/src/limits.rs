@@ -1,12 +1,11 @@
-//! The memory that the process can still get: the minimum that the machine, its control groups and
-//! its resource limits leave.
+//! The memory available to the process: the minimum left by the machine, its control groups and its
+//! resource limits.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The bytes that the process can still get without swapping; `None` if the system does not report
-/// them.
+/// The bytes available to the process without swapping; `None` if the system does not report them.
 pub(crate) fn available() -> Option<u64> {
     let reserved = THREADS.load(Relaxed);
     let system = System { proc: Path::new("/proc"), cgroups: Path::new("/sys/fs/cgroup"), reserved };
@@ -14,7 +13,7 @@ pub(crate) fn available() -> Option<u64> {
     limits.into_iter().flatten().min()
 }
 
-/// Bytes of a limited address space that threads use.
+/// Bytes of a limited address space used by threads.
 static THREADS: AtomicU64 = AtomicU64::new(0);
 
 /// Reserves bytes of a limited address space from now on.
@@ -26,7 +25,7 @@ pub(crate) fn reserve(bytes: u64) {
 struct System<'a> {
     proc: &'a Path,
     cgroups: &'a Path,
-    /// Bytes of a limited address space that threads use.
+    /// Bytes of a limited address space used by threads.
     reserved: u64,
 }
 
@@ -34,7 +33,7 @@ struct System<'a> {
 struct Controller {
     limit: &'static str,
     used: &'static str,
-    /// The field of `memory.stat` for the file cache, a part of the used memory that the kernel can
+    /// The field of `memory.stat` for the file cache, which is used memory that the kernel can
     /// free.
     cache: &'static str,
 }
@@ -43,8 +42,8 @@ const VERSION_1: Controller =
     Controller { limit: "memory.limit_in_bytes", used: "memory.usage_in_bytes", cache: "total_inactive_file" };
 const VERSION_2: Controller = Controller { limit: "memory.max", used: "memory.current", cache: "inactive_file" };
 
-/// Data leave one part in this number of a limited address space unused: for stacks of suspended
-/// tasks, and for gaps.
+/// Data leave one part in this number of a limited address space unused, for stacks of suspended
+/// tasks and for gaps.
 const SHARE_LEFT: u64 = 4;
 /// One part in this number of a limited address space is for data, whatever the number of threads.
 const SMALL_SHARE: u64 = 16;
@@ -54,7 +53,7 @@ impl System<'_> {
         kilobytes(&self.proc.join("meminfo"), "MemAvailable:")
     }
 
-    /// The bytes that the control groups of the process leave, up to the root of their hierarchy.
+    /// The bytes left by the control groups of the process, up to the root of their hierarchy.
     fn control_groups(&self) -> Option<u64> {
         let text = fs::read_to_string(self.proc.join("self/cgroup")).ok()?;
         let rooms = text.lines().filter_map(|line| {
@@ -69,20 +68,20 @@ impl System<'_> {
         rooms.min()
     }
 
-    /// The bytes that `ulimit -v` leaves.
+    /// The bytes left by `ulimit -v`.
     fn address_space(&self) -> Option<u64> {
         let left = self.soft_limit("Max address space")?.saturating_sub(self.status("VmSize:")?);
         Some(self.for_data(left))
     }
 
-    /// The bytes that `ulimit -d` leaves.
+    /// The bytes left by `ulimit -d`.
     fn data_size(&self) -> Option<u64> {
         let left = self.soft_limit("Max data size")?.saturating_sub(self.status("VmData:")?);
         Some(self.for_data(left))
     }
 
-    /// The bytes that threads and stacks leave. A small job always gets some: it does not need all
-    /// bytes of the threads.
+    /// The bytes left by threads and stacks. A small job always gets some, because it does not need
+    /// all bytes of the threads.
     fn for_data(&self, left: u64) -> u64 {
         let left = left.saturating_sub(self.reserved).max(left / SMALL_SHARE);
         left - left / SHARE_LEFT
@@ -100,10 +99,10 @@ impl System<'_> {
     }
 }
 
-/// The minimum that a group and its enclosing groups leave of their limits.
+/// The minimum left by a group and its enclosing groups.
 fn room(root: PathBuf, path: &str, controller: &Controller) -> Option<u64> {
     let mut group = root.join(path.trim_start_matches('/'));
-    // In a container the path can be the host's. Then the container's group is mounted at the root.
+    // In a container the path can be the host's. The container's group is then mounted at the root.
     if !group.is_dir() {
         group.clone_from(&root);
     }
@@ -111,7 +110,7 @@ fn room(root: PathBuf, path: &str, controller: &Controller) -> Option<u64> {
     groups.filter_map(|group| left(group, controller)).min()
 }
 
-/// The bytes that a group leaves of its limit; `None` if it has no limit.
+/// The bytes left by a group; `None` if it has no limit.
 fn left(group: &Path, controller: &Controller) -> Option<u64> {
     let number = |name| fs::read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
     // In version 2 the file has `max` if there is no limit.
@@ -135,7 +134,7 @@ fn kilobytes(file: &Path, field: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A directory in which a test creates files like the kernel's.
+    /// A test's directory, for files like the kernel's.
     struct Root(PathBuf);
 
     impl Root {

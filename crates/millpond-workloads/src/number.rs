@@ -1,5 +1,5 @@
-//! The shared parts of workloads whose answer is one number: a size, a cutoff, and a job that keeps
-//! the number.
+//! The shared parts of workloads whose answer is a number: a size, a cutoff, and a job with the
+//! number.
 
 use crate::Error;
 use crate::form::{Form, TASKS};
@@ -31,12 +31,12 @@ pub(crate) const fn cutoff(help: &'static str, max: u64) -> Opt {
 
 /// A program whose answer is one number.
 pub(crate) trait Program: 'static {
-    /// Its options: the size, the cutoff, and [`TASKS`] if its tasks can also be portable ones.
+    /// Its options: the size, the cutoff, and [`TASKS`] if its tasks can be portable, too.
     const OPTIONS: &'static [Opt];
     /// The name of the answer in `result`.
     const ANSWER: &'static str;
 
-    /// The number of tasks that it runs.
+    /// The number of its tasks.
     fn count(params: Params) -> u64;
     /// The answer by tasks. If the workload has two forms, `form` selects one.
     fn tasks(params: Params, form: Form, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<u64, Error>;

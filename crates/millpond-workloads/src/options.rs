@@ -11,7 +11,7 @@ pub struct Opt {
     pub name: &'static str,
     /// One line of help.
     pub help: &'static str,
-    /// The values that it takes.
+    /// Its possible values.
     pub kind: Kind,
 }
 
@@ -42,7 +42,7 @@ impl Opt {
     }
 }
 
-/// The values that an option takes.
+/// The possible values of an option.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     /// An integer in `min..=max`. Without a default the workload computes one.
@@ -58,7 +58,7 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// A text of this form. The default is empty.
     Text {
-        /// The form, as help shows it.
+        /// The form in the help.
         form: &'static str,
     },
     /// A file.

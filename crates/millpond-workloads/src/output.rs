@@ -1,4 +1,4 @@
-//! Writes files atomically: first without a name, then linked to their place. Until then the place
+//! Writes files atomically: first without a name, then linked to their place. Until then, the place
 //! keeps its previous content.
 
 use crate::Error;
@@ -38,30 +38,30 @@ pub fn place(file: &Path) -> PathBuf {
     if let Ok(place) = file.canonicalize() {
         return place;
     }
-    // A link to a file that does not exist yet. A cycle of links, or a missing directory, fails
-    // when the file is written.
+    // A link to a missing file. A cycle of links, or a missing directory, fails when the file is
+    // written.
     let behind = |link: &PathBuf| Some(link.parent()?.join(link.read_link().ok()?));
-    let last = iter::successors(Some(file.to_owned()), behind).take(MOST_LINKS).last();
+    let last = iter::successors(Some(file.to_owned()), behind).take(MAX_LINKS).last();
     beside(&last.unwrap_or_else(|| file.to_owned())).unwrap_or_else(|| file.to_owned())
 }
 
-/// The maximum number of links that Linux follows.
-const MOST_LINKS: usize = 40;
+/// Linux's maximum number of followed links.
+const MAX_LINKS: usize = 40;
 
 fn failed(file: &Path, why: io::Error) -> Error {
     Error::Write { file: file.to_owned(), why }
 }
 
-/// A temporary file in the directory of the file that it replaces.
+/// A temporary file in the directory of the replaced file.
 ///
-/// It has no name until it is complete. So if the process is killed, nothing is left. Two cases
-/// need a hidden name:
+/// It has no name until it is complete, so a killed process leaves nothing. Two cases need a hidden
+/// name:
 ///
 /// - The place already has a file, which `link` cannot replace. The complete file gets a hidden
-///   name and is renamed at once. If the process is killed between these two calls, the complete
-///   file is left.
+///   name and is renamed at once. A process killed between these two calls leaves the complete
+///   file.
 /// - The file system does not support files without names (`O_TMPFILE`), or `/proc` is not mounted.
-///   The file has a hidden name while it is written. If the process is killed, the file is left.
+///   The file has a hidden name while it is written. A killed process leaves it.
 struct Beside {
     hidden: PathBuf,
     place: PathBuf,
@@ -116,13 +116,13 @@ impl Beside {
 impl Drop for Beside {
     fn drop(&mut self) {
         if self.named {
-            // If the file cannot be removed, the first error is more important.
+            // A failed removal is less important than the first error.
             let _ = fs::remove_file(&self.hidden);
         }
     }
 }
 
-/// A file without a name in a directory, if the system supports that and can name the file later.
+/// A file without a name in a directory, if the system supports it and can name the file later.
 fn nameless(dir: &Path) -> Option<File> {
     let flags = OFlags::TMPFILE.bits().try_into().ok()?;
     let file = OpenOptions::new().write(true).custom_flags(flags).open(dir).ok()?;

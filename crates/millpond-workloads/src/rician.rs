@@ -1,15 +1,14 @@
 //! The kernel of Rician denoising: one step of a descent, tile by tile.
 //!
 //! A magnetic resonance picture is the magnitude of a complex signal, so its noise is not Gaussian
-//! but Rician. From a noisy picture `f`, the method computes the picture `u` that minimises a sum.
-//! The terms are the total variation of `u`, and `lambda` times the negative logarithm of the
-//! likelihood of `f`. (P. Getreuer, M. Tong, L. Vese, "A Variational Model for the Restoration of
-//! MR Images Corrupted by Blur and Rician Noise", ISVC 2011.)
+//! but Rician. From a noisy picture `f`, the method computes the picture `u` that minimises the sum
+//! of the total variation of `u`, and `lambda` times the negative logarithm of the likelihood of
+//! `f`. (P. Getreuer, M. Tong, L. Vese, "A Variational Model for the Restoration of MR Images
+//! Corrupted by Blur and Rician Noise", ISVC 2011.)
 //!
-//! The step is that of Getreuer's program `riciandenoise`, with two changes. Cells are not updated
-//! in place, and they move half way. So a picture's next state depends only on its last one,
-//! whatever the order of its cells. Without the half step, neighbours would swap their values
-//! without end.
+//! The step is from Getreuer's program `riciandenoise`, with two changes. Cells are not updated in
+//! place, so a picture's next state depends only on its last one, not on the order of its cells.
+//! Cells also move only half way; otherwise neighbours would swap their values without end.
 
 use std::cell::RefCell;
 
@@ -20,8 +19,8 @@ pub(crate) const HALO: usize = 2;
 const STEP: f32 = 5.0;
 /// Added to the square of a gradient, which is a divisor.
 const EPSILON: f32 = 1e-10;
-/// A cell that moves by less has converged. White is 1. The usual value is four times as large.
-/// That is for cells which are updated in place and move the whole way, in fewer and larger steps.
+/// A cell that moves by less has converged. White is 1. The usual value is four times as large, for
+/// cells updated in place that move the whole way, in fewer and larger steps.
 const TOLERANCE: f32 = 5e-4;
 /// The weight of the likelihood relative to the total variation, per standard deviation of noise.
 const FIDELITY: f32 = 1.3;
@@ -63,7 +62,7 @@ impl Extent {
     }
 }
 
-/// The memory of a step. Each thread keeps its own, so that a step allocates nothing.
+/// The memory of a step. It belongs to a thread, so that a step allocates nothing.
 #[derive(Default)]
 struct Scratch {
     /// The tile and its halo, row by row.

@@ -1,6 +1,6 @@
 //! Numbers and words in messages.
 
-/// A number for a message. It has an exponent if it would be long without one.
+/// A number for a message. It has an exponent if it would be long otherwise.
 pub(crate) fn short(number: f64) -> String {
     if number == 0.0 || !number.is_finite() || (1e-5..1e15).contains(&number.abs()) {
         number.to_string()

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 pub struct Workload {
     /// Its name on the command line.
     pub name: &'static str,
-    /// One line that says what it does.
+    /// Its purpose, in one line.
     pub summary: &'static str,
     /// Its own options.
     pub options: &'static [Opt],
@@ -39,7 +39,7 @@ pub enum RunsOn {
     Collections,
 }
 
-/// Every workload, in the order in which `list` shows them.
+/// Every workload, in the order of `list`.
 pub static WORKLOADS: &[Workload] = &[
     cholesky::WORKLOAD,
     matmul::WORKLOAD,
@@ -60,7 +60,7 @@ pub static WORKLOADS: &[Workload] = &[
     routing::WORKLOAD,
 ];
 
-/// The workload of that name.
+/// The workload of this name.
 pub fn find(name: &str) -> Option<&'static Workload> {
     WORKLOADS.iter().find(|w| w.name == name)
 }
@@ -89,8 +89,8 @@ pub trait Job {
         unreachable!("the workload needs a runtime")
     }
 
-    /// Like [`run_in_pool`](Job::run_in_pool), but also records each task to `sink`: a task pool
-    /// has no recorder.
+    /// Like [`run_in_pool`](Job::run_in_pool), but also records each task to `sink`, because a task
+    /// pool has no recorder.
     ///
     /// # Panics
     ///
@@ -120,7 +120,7 @@ pub struct PoolParts {
     pub pool: ChosenPool,
     /// Where task blocks come from.
     pub memory: ChosenMemory,
-    /// What a worker without a task does.
+    /// The idle rule: what a worker without a task does.
     pub idle: Idle,
 }
 
@@ -146,7 +146,7 @@ impl PoolParts {
 pub struct Verdict {
     /// Whether the answer is correct.
     pub verified: bool,
-    /// The figures that describe the answer.
+    /// Figures about the answer.
     pub result: Vec<(&'static str, Value)>,
 }
 

@@ -1,5 +1,5 @@
-//! The annotations of the paper's micro-benchmarks (TG §2.2, Fig. 6), and the object that all tasks
-//! access.
+//! The annotations of the paper's micro-benchmarks (TG §2.2, Fig. 6), and the object accessed by
+//! all tasks.
 
 use millpond::depend::Mode;
 use millpond::{Handle, Reducer, Root, Spawn, Sum};
@@ -58,7 +58,7 @@ impl Reducer<Vec<f64>> for Add {
     }
 }
 
-/// The object that all tasks of a run access: a number, and a tile for reductions of objects.
+/// The object accessed by all tasks of a run: a number, and a tile for reductions of objects.
 pub struct Object {
     number: Handle<u64>,
     tile: Handle<Vec<f64>>,
@@ -85,8 +85,8 @@ impl Gate {
         self.open.store(true, Relaxed);
     }
 
-    /// Waits, and returns whether the gate is open. The spawner itself cannot wait: with one
-    /// worker, it calls this after all spawns.
+    /// Waits, and returns whether the gate is open. The spawner cannot wait: with one worker, it
+    /// calls this after all spawns.
     pub fn pass(&self) -> bool {
         while !self.open.load(Relaxed) && thread::current().id() != self.spawner {
             thread::yield_now();
@@ -186,8 +186,8 @@ impl Object {
         tile[0] += 1.0;
     }
 
-    /// Whether the object has the serial program's value after that many tasks, and readers saw the
-    /// right one.
+    /// Whether the object has the serial program's value after this number of tasks, and readers
+    /// saw the right one.
     pub fn right(self, annotation: Annotation, tasks: u64) -> Result<bool, millpond::Error> {
         let (number, tile) = (self.number.into_inner()?, self.tile.into_inner()?);
         let found = match annotation {

@@ -1,6 +1,5 @@
 //! The number of arguments (TG §5.4, Fig. 11): the slow path with up to 20 `inout` arguments per
-//! task. Each argument is an object of its own. One shape has the arguments of the paper's
-//! blackscholes.
+//! task. Each argument is another object. One shape has the arguments of the paper's blackscholes.
 
 use super::annotation::Gate;
 use super::round::{Point, Program, measure};
@@ -29,7 +28,7 @@ const COUNTS: [u64; 7] = [1, 2, 4, 8, 12, 16, 20];
 /// Arguments of blackscholes that tasks read. One more is written, and one is plain.
 const INPUTS: usize = 6;
 const TASKS: u64 = 1000;
-const MOST_TASKS: u64 = 100_000;
+const MAX_TASKS: u64 = 100_000;
 
 fn args() -> Vec<Arg> {
     let counts = PossibleValuesParser::new(["1", "2", "4", "8", "12", "16", "20"]);
@@ -37,8 +36,8 @@ fn args() -> Vec<Arg> {
     let args = Arg::new("args").long("args").value_name("N").value_parser(counts).action(ArgAction::Append);
     vec![
         workers("1 and 2"),
-        args.help("Measure with so many arguments only; may be repeated"),
-        integer("tasks", "N", 1, MOST_TASKS, format!("Tasks behind the one that holds the objects [default: {TASKS}]")),
+        args.help("Measure with this number of arguments only; may be repeated"),
+        integer("tasks", "N", 1, MAX_TASKS, format!("Tasks behind the one that holds the objects [default: {TASKS}]")),
     ]
 }
 

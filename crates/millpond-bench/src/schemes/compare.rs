@@ -1,5 +1,5 @@
-//! Additional fields of a row whose tasks do work: the time that was not work, and whether the
-//! scheme differs from the reference scheme.
+//! Additional fields of a row whose tasks do work: the time outside work, and whether the scheme
+//! differs from the reference scheme.
 
 use super::round::{Cell, Measured};
 use crate::cycles;
@@ -15,7 +15,7 @@ pub fn rows<P>(all: &[Measured<P>]) -> Vec<Row> {
 }
 
 /// The delay is the time of all workers minus the work, per task (TG §5.3, Fig. 13). The test is
-/// that of TG §5.6.1.
+/// from TG §5.6.1.
 fn row<P>(measured: &Measured<P>, cell: &Cell) -> Row {
     let work = median(&measured.serial);
     let time = median(&cell.seconds) * measured.point.setting.workers as f64;

@@ -1,6 +1,6 @@
 //! Suites that compare the dependence schemes: the measurements of H. Vandierendonck et al. (TG)
 //! §5, on every scheme of the catalogue in one run. Each repetition visits all points, and at each
-//! point all schemes, so that all see the same machine.
+//! point all schemes, so that other load affects all.
 //!
 //! Differences from the paper: two cores or all cores, not 48. The runtime around the schemes is
 //! millpond's, whose pool is separate from the tickets.
@@ -31,12 +31,12 @@ pub struct Request<'a> {
     seconds: f64,
     pin: bool,
     progress: Progress,
-    /// Points that were skipped, and why.
+    /// The skipped points, and why.
     left_out: RefCell<Vec<String>>,
 }
 
 impl<'a> Request<'a> {
-    /// Reads the options that these suites share.
+    /// Reads the common options of these suites.
     fn new(matches: &'a ArgMatches, reps: usize) -> Self {
         Self {
             matches,
@@ -79,14 +79,14 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A suite's own options, and the options that these suites share.
+/// A suite's own options, and the common options of these suites.
 fn args(own: Vec<Arg>) -> Vec<Arg> {
     let schemes = SCHEMES.iter().map(|row| row.name);
     let pin = Arg::new("pin").long("pin").action(ArgAction::SetTrue);
     let seconds = format!("Begin no repetition, and no point of a hundredth, beyond this [default: {SECONDS}]");
     let shared = [
         names("scheme", schemes, "Measure this scheme only; may be repeated"),
-        pin.help("Keep each worker on a core of its own"),
+        pin.help("Keep each worker on its own core"),
         integer("seconds", "S", 1, 1_000_000, seconds),
     ];
     shared.into_iter().chain(own).collect()

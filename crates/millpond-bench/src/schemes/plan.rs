@@ -1,5 +1,5 @@
-//! Predicts the cost of a point from smaller ones, so that the suite skips points that a scheme
-//! makes too expensive.
+//! Predicts the cost of a point from smaller ones, so that the suite skips points too expensive on
+//! a scheme.
 
 /// The costs of smaller points of the same series, smallest first.
 #[derive(Debug)]
@@ -9,7 +9,7 @@ pub struct Trend {
     costs: Vec<(f64, f64)>,
 }
 
-/// The maximum exponent: two measurements with a larger one are noise. The quadratic schemes have
+/// The maximum exponent. A larger one between two measurements is noise. The quadratic schemes have
 /// 2.
 const MAX_EXPONENT: f64 = 2.3;
 
@@ -24,9 +24,9 @@ impl Trend {
         self.costs.push((weight, cost));
     }
 
-    /// The expected cost of a point of a greater weight. The exponent is that of the last two
-    /// points, at least 1; with one point it is `unknown`. The result is 0 if the last point does
-    /// not predict.
+    /// The expected cost of a point of a greater weight, by the exponent between the last two
+    /// points, at least 1. With one point, the exponent is `unknown`. The result is 0 if the last
+    /// point does not predict.
     pub fn expect(&self, weight: f64, unknown: f64) -> f64 {
         let (power, last) = match self.costs[..] {
             [] => return 0.0,

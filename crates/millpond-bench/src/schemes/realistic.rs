@@ -36,7 +36,7 @@ pub const CHOLESKY: Suite = Suite::new(
     |matches, reps| Request::new(matches, reps).measure(|request| suite(request, CHOLESKY_SHAPES, ("t", 128))),
 );
 
-/// A name, and a function that makes the graph from the number of tiles along a side.
+/// A name, and a function making the graph from the number of tiles along a side.
 type Shape = (&'static str, fn(u32) -> Graph);
 
 static MATMUL_SHAPES: &[Shape] = &[("ijk", Graph::matmul), ("kij", Graph::matmul_kij)];
@@ -51,7 +51,7 @@ const SIZES: [u64; 9] = [0, 1000, 10_000, 50_000, 100_000, 200_000, 300_000, 400
 const WINDOW: usize = 1 << 16;
 
 fn args(side: Arg, shapes: Option<Arg>) -> Vec<Arg> {
-    let help = "Measure tasks of so many cycles only; may be repeated [default: 0..500000]";
+    let help = "Measure tasks of this number of cycles only; may be repeated [default: 0..500000]";
     let cycles = integer("cycles", "C", 0, 10_000_000, help).action(ArgAction::Append);
     super::args([workers("the cores allowed"), side, cycles].into_iter().chain(shapes).collect())
 }
@@ -80,7 +80,7 @@ impl Program for Run {
         let wanted = self.wanted.get_or_init(|| self.serial_data());
         let handles: Vec<_> = self.graph.start().into_iter().map(Handle::new).collect();
         let watch = Watch::start();
-        // The closure captures only the graph: the `OnceCell` is not `Sync`.
+        // The closure captures only the graph, because the `OnceCell` is not `Sync`.
         let (graph, spins) = (&*self.graph, self.spins);
         runtime.scope(|s| graph.spawn(s, &handles, spins))?;
         let timed = watch.stop();

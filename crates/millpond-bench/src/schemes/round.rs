@@ -1,4 +1,4 @@
-//! Measures every point on every scheme, in turns.
+//! Measures every point on every scheme, interleaved.
 
 use super::Request;
 use super::plan::Trend;
@@ -26,7 +26,7 @@ pub trait Program {
     }
 }
 
-/// How the runtimes of a point are built.
+/// The build of a point's runtimes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Setting {
     pub workers: usize,
@@ -46,7 +46,7 @@ impl Setting {
 /// A point, on every scheme.
 pub struct Point<P> {
     pub shape: &'static str,
-    /// The access mode of its tasks. A scheme that does not order this mode has no such point.
+    /// The access mode of its tasks. A scheme without an order for this mode has no such point.
     pub mode: Option<Mode>,
     pub setting: Setting,
     /// Tasks per run.
@@ -76,7 +76,7 @@ pub struct Cell {
     engine: usize,
     pub seconds: Vec<f64>,
     pub cycles: Vec<f64>,
-    /// The number of bodies that each worker has run.
+    /// The number of bodies run by each worker.
     ran: Vec<u64>,
     verified: bool,
     /// Whether a run is short. Then a run before it warms up, and a repetition has several runs.
@@ -85,16 +85,16 @@ pub struct Cell {
 
 /// The maximum time of a short run, in seconds.
 const SHORT_SECONDS: f64 = 0.010;
-/// A repetition of short runs ends when they took the first number of seconds. It also ends when
-/// they took the second one with all overhead.
+/// A repetition of short runs ends when they took the first number of seconds, or the second one
+/// including all overhead.
 const MIN_MEASURED_SECONDS: f64 = 0.002;
 const MAX_TOTAL_SECONDS: f64 = 0.010;
 /// The minimum number of runs in a repetition of short runs.
 const MIN_RUNS: usize = 3;
 /// A first run shorter than this, in seconds, is repeated.
 const REPEAT_BELOW_SECONDS: f64 = 0.100;
-/// Runs below these seconds or bytes do not predict larger ones. They may have had to wait, or were
-/// the first.
+/// Runs below these seconds or bytes do not predict larger ones, because they may have waited, or
+/// were the first.
 const TELLING: (f64, f64) = (0.010, 8e6);
 /// The fraction of the memory that a run may need.
 const MEMORY: f64 = 0.25;
@@ -158,12 +158,12 @@ pub fn measure<P: Program>(request: &Request, series: Vec<Vec<Point<P>>>) -> Res
     Ok(all)
 }
 
-/// The runtimes that were built.
+/// The built runtimes.
 #[derive(Default)]
 struct Engines(Vec<(Setting, StaticRuntime)>);
 
 impl Engines {
-    /// The index of a runtime, which is built at its first use.
+    /// The index of a runtime, built at its first use.
     fn find(&mut self, setting: Setting, scheme: &str, pin: bool) -> Result<usize, Failure> {
         let is_it = |(its, runtime): &(Setting, StaticRuntime)| *its == setting && runtime.scheme() == scheme;
         if let Some(place) = self.0.iter().position(is_it) {
@@ -269,7 +269,7 @@ impl Cell {
     }
 }
 
-/// The number of bodies that each worker has run so far.
+/// The number of bodies run by each worker so far.
 fn ran(runtime: &StaticRuntime) -> Vec<u64> {
     on_scheme!(runtime, rt => rt.counts()).iter().map(|counts| counts.tasks).collect()
 }

@@ -1,4 +1,4 @@
-//! The slow path (TG §5.2). An artificial task holds the object until all others are spawned. So
+//! The slow path (TG §5.2). An artificial task holds the object until all others are spawned, so
 //! every task is issued, woken and released. One generation follows it (Fig. 7), or a generation of
 //! readers and then one of the measured annotation (Figs. 8 and 9).
 
@@ -65,13 +65,13 @@ impl Program for Generations {
     }
 }
 
-/// The setting for tasks that wait for the artificial one. None runs at its spawn, not even the
+/// The setting for tasks waiting for the artificial one. None runs at its spawn, not even the
 /// artificial task. There is no window, because a spawner without room would run tasks.
 pub fn held(workers: usize) -> Setting {
     Setting { workers, inline: Inline::Never, window: MAX_WINDOW as usize }
 }
 
-/// The numbers to measure, and whether the user asked for each. Smaller numbers precede large ones,
+/// The measured numbers, and whether the user asked for each. Smaller numbers precede large ones,
 /// to predict the growth of the time.
 pub fn ladder(asked: &[u64]) -> Vec<(u64, bool)> {
     let most = asked.last().copied().unwrap_or_default();

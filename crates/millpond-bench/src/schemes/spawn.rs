@@ -2,8 +2,8 @@
 //! object. As in the figure, the cost has three parts:
 //!
 //! - the baseline: a task without accesses;
-//! - the generic part: what the cheapest annotation adds;
-//! - the part of each annotation: what it adds to that.
+//! - the generic part: the additional cost of the cheapest annotation;
+//! - the part of each annotation: its additional cost.
 
 use super::annotation::{ANNOTATIONS, Annotation, Object};
 use super::round::{Cell, Measured, Point, Program, Setting, measure};

@@ -1,5 +1,5 @@
-//! At which end of a stack should thieves begin? The paper says both (DDS §2, §4). Runs programs on
-//! runtimes that differ in nothing else, in turns.
+//! At which end of a stack should thieves begin? The paper says both (DDS §2, §4). Alternately runs
+//! programs on runtimes that differ only in this.
 
 use super::point::Point;
 use super::{Request, halved};
@@ -38,7 +38,7 @@ static PROGRAMS: &[Program] = &[
     Program { name: "fib-uncut", workload: "fib", size: 27, options: |n| cut(n, 0) },
     Program { name: "nqueens", workload: "nqueens", size: 11, options: |n| cut(n, 0) },
     Program { name: "knary", workload: "knary", size: 10, options: |n| cut(n, 4) },
-    // All of its tasks are in one frame: the end makes no difference.
+    // All its tasks are in one frame, so the end makes no difference.
     Program {
         name: "stencil",
         workload: "stencil",

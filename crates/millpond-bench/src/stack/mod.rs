@@ -1,5 +1,5 @@
-//! The cost of a task that no thief steals, and what changes it. How soon a task is given away (DDS
-//! Theorem 1). At which end of a stack thieves should begin.
+//! The cost of an unstolen task and its causes, the delay until a task is given away (DDS Theorem
+//! 1), and the end of a stack at which thieves should begin.
 
 mod ends;
 mod point;
@@ -20,14 +20,20 @@ pub const SUITE: Suite = Suite::new(
 );
 
 /// The default maximum number of tasks in a run.
-const MOST: u64 = 100_000_000;
+const MAX_TASKS: u64 = 100_000_000;
 
 fn args() -> Vec<Arg> {
     let all = SHAPES.iter().map(|shape| shape.name).chain([ends::NAME]);
     vec![
         names("shape", all, "Measure these tasks only; may be repeated"),
         names("scheme", shapes::SCHEMES.into_iter().chain([ends::NEWEST]), "Measure this scheme only; may be repeated"),
-        integer("tasks", "N", 100, MOST, format!("Sizes with more tasks are left out, or cut down [default: {MOST}]")),
+        integer(
+            "tasks",
+            "N",
+            100,
+            MAX_TASKS,
+            format!("Sizes with more tasks are left out, or cut down [default: {MAX_TASKS}]"),
+        ),
         integer("workers", "N", 2, MAX_WORKERS, "Workers where thieves begin at either end [default: 2]"),
     ]
 }
@@ -67,7 +73,7 @@ impl Request<'_> {
 }
 
 fn measure(matches: &ArgMatches, reps: usize) -> Result<Vec<Row>, Failure> {
-    let most = matches.get_one::<u64>("tasks").copied().unwrap_or(MOST);
+    let most = matches.get_one::<u64>("tasks").copied().unwrap_or(MAX_TASKS);
     let request = Request { matches, most, reps, progress: Progress::new() };
     request.require_something_of_each()?;
     let mut rows = shapes::measure(&request)?;

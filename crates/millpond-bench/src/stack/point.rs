@@ -5,7 +5,7 @@ use millpond_cli::suites::{Failure, Row, median, shares};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-/// The minimum time of a measurement: a point is repeated until then.
+/// The minimum time of a measurement. A point is repeated until then.
 const MIN_TIME: Duration = Duration::from_millis(100);
 
 /// A row, and its counts.
@@ -22,7 +22,7 @@ impl Point {
         Self { row, steals: Vec::new(), bodies: Vec::new() }
     }
 
-    /// One measurement: as many runs as the minimum time needs, and their medians.
+    /// One measurement: enough runs for the minimum time, and their medians.
     pub fn measure(
         &mut self,
         counts: impl Fn() -> Vec<WorkerCounts>,

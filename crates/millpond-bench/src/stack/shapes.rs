@@ -1,5 +1,5 @@
-//! Tasks on the dataflow stack and on the default scheme, in turns. If tasks create tasks, also on
-//! that scheme without tasks that run at their spawn.
+//! Tasks on the dataflow stack and on the default scheme, alternating. If tasks create tasks, also
+//! on the default scheme with no task run at its spawn.
 
 use super::point::Point;
 use super::tasks::{self, Ran, Size};
@@ -55,7 +55,7 @@ pub static SHAPES: &[Shape] = &[
     shape!("fib-2", "n", &[27], 2, tasks::of_fib, fib),
 ];
 
-/// The default scheme with all its tasks in the pool, for the shapes that ask for it.
+/// The default scheme with all its tasks in the pool, for some shapes.
 const QUEUED: &str = "parked-queued";
 
 /// The runtimes of the tasks.
@@ -174,10 +174,12 @@ mod tests {
     #[test]
     fn all_sizes_unless_fewer_tasks_are_asked_for() {
         for shape in SHAPES {
-            assert!(shape.sizes(super::super::MOST).iter().map(|size| size.varied).eq(shape.sizes.iter().copied()));
+            assert!(
+                shape.sizes(super::super::MAX_TASKS).iter().map(|size| size.varied).eq(shape.sizes.iter().copied())
+            );
         }
         let depths =
-            SHAPES.iter().filter(|shape| shape.name == "depth").flat_map(|shape| shape.sizes(super::super::MOST));
+            SHAPES.iter().filter(|shape| shape.name == "depth").flat_map(|shape| shape.sizes(super::super::MAX_TASKS));
         assert!(depths.map(tasks::of_depth).all(|tasks| tasks == 2_000_000));
     }
 }

@@ -79,8 +79,8 @@ pub fn of_depth(size: Size) -> u64 {
     2 * scopes * each * size.varied
 }
 
-/// Nested parents of this depth, each with a leaf. This is repeated in several scopes, so that all
-/// tasks of a scope fit into the caches.
+/// Nested parents of this depth, each with a leaf. Several scopes repeat this, so that all tasks of
+/// a scope fit into the caches.
 pub fn depth<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
     let (scopes, each) = descents(size);
     let (x, start) = (Handle::new(0_u64), Instant::now());
@@ -129,11 +129,10 @@ pub fn of_fib(size: Size) -> u64 {
     3 * fibonacci(size.varied + 1) - 2
 }
 
-/// The time that a body runs before any other is ready, and the time of the body that gives tasks
-/// away.
+/// The time of a body before any other is ready, and of the body that gives tasks away.
 const FIRST: Duration = Duration::from_millis(1);
 const LONG: Duration = Duration::from_millis(10);
-/// The maximum time that a body waits for other workers to run the tasks behind it.
+/// A body's maximum wait for other workers to run the tasks behind it.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 fn spin_for(time: Duration) {
@@ -170,8 +169,8 @@ pub fn give<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
     Ok((took.min(LONG), ran.load(Relaxed) == size.varied))
 }
 
-/// While a body runs, for a second at most, other workers run all tasks behind it. Each of these is
-/// stolen. The result is the time that this takes.
+/// While a body runs, for a second at most, other workers steal and run all tasks behind it. The
+/// result is the time for this.
 pub fn behind<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
     let (begun, ended, ran) = (&OnceLock::new(), &OnceLock::new(), &AtomicU64::new(0));
     let (x, y, all) = (Handle::new(()), Handle::new(()), size.varied);
@@ -191,7 +190,7 @@ pub fn behind<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
             });
         }
     })?;
-    // Some may have run before that body began.
+    // Some may have run before this body began.
     let both = begun.get().zip(ended.get());
     let took = both.map(|(begun, ended)| ended.saturating_duration_since(*begun));
     Ok((took.unwrap_or_default(), took.is_some() && ran.load(Relaxed) == all))

@@ -1,6 +1,6 @@
 //! Does one long task among many short ones delay the others? One task in a thousand takes a
-//! millisecond, the rest 0.2 µs. All are independent and of one kind: nothing tells the runtime
-//! which tasks are long.
+//! millisecond, the rest 0.2 µs. All are independent and of one kind, so the runtime cannot know
+//! the long ones.
 
 use super::Request;
 use super::row::Row;
@@ -108,7 +108,7 @@ pub fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
     SHAPES.iter().filter(is_chosen).map(|shape| point(request, &runtime, &mix, shape, steps_per_ns)).collect()
 }
 
-/// Measures one order. Serial and parallel runs alternate, so that both see the same machine.
+/// Measures one order. Serial and parallel runs alternate, so that other load affects both.
 fn point(request: &Request, runtime: &AnyRuntime, mix: &Mix, shape: &Shape, per_ns: f64) -> Result<Row, Failure> {
     let steps = mix.steps(shape, per_ns);
     let wanted = Results::new(&steps);
@@ -151,7 +151,8 @@ impl<'a> Results<'a> {
         Self { steps, values: steps.iter().map(|_| AtomicU64::new(0)).collect() }
     }
 
-    /// The body, long or short. It needs no read-modify-write: no other task accesses its element.
+    /// The body, long or short. It needs no read-modify-write, because no other task accesses its
+    /// element.
     fn task(&self, at: usize) {
         self.values[at].store(spin(self.steps[at], at as u64), Relaxed);
     }

@@ -1,8 +1,8 @@
 //! How much memory does an outstanding task take? The suite spawns many tasks with one access, all
-//! in flight together. It measures by how much the process's memory grows meanwhile.
+//! in flight together, and measures how much the process's memory grows.
 //!
-//! Freed memory is reused before the process grows, so a process measures one point once. Several
-//! points need as many processes, one after the other.
+//! Freed memory is reused before the process grows. So each measurement of a point has its own
+//! process, one after the other.
 
 use super::Request;
 use super::row::Row;
@@ -26,7 +26,7 @@ struct Shape {
     name: &'static str,
     /// Whether they share one datum. Otherwise each task has its own.
     shared: bool,
-    /// Whether a task before them changes all the data. Without it they are ready, and wait in the
+    /// Whether an earlier task changes all the data. Without it, they are ready and wait in the
     /// pool.
     behind: bool,
     /// Whether they change their data. Otherwise they read it.
@@ -115,8 +115,8 @@ fn elsewhere(request: &Request, shape: &Shape, tasks: u64) -> Result<Row, Failur
     Ok(point(request, shape, &runs, tasks))
 }
 
-/// Measures a graph in this process. No task runs before all are spawned: there is no other worker,
-/// and nothing makes this one stop spawning.
+/// Measures a graph in this process. No task runs before all are spawned, because the only worker
+/// spawns without a pause.
 fn here(request: &Request, shape: &Shape, tasks: u64) -> Result<Once, Failure> {
     let runtime = request.config.with_workers(1).without_window().build_inline(Inline::Never)?;
     let once = hold(&runtime, shape, tasks)?;
@@ -137,8 +137,8 @@ fn hold(runtime: &AnyRuntime, shape: &Shape, tasks: u64) -> Result<Option<Once>,
     Ok((before > 0).then_some(Once { seconds, bytes_per_task, verified }))
 }
 
-/// Spawns the tasks. Returns when it spawned the first one, and the maximum memory in use before
-/// and after.
+/// Spawns the tasks. Returns the time of the first spawn, and the maximum memory in use before and
+/// after.
 fn spawn<'s, S: Spawn<'s>>(s: &S, shape: &Shape, data: &[Handle<u64, S::Brand>], tasks: u64) -> (Instant, u64, u64) {
     if shape.behind {
         s.spawn(data.iter().map(Handle::inout).collect::<Vec<_>>(), |_| ());

@@ -1,5 +1,5 @@
-//! What does a task cost, and does that depend on the number of tasks? The bodies count or set a
-//! mark, from 10⁴ to 10⁷ tasks. Another graph has readers that all wait for one writer, with no
+//! What does a task cost, and does the cost depend on the number of tasks? The bodies count or set
+//! a mark, from 10⁴ to 10⁷ tasks. Another graph has readers that all wait for one writer, without a
 //! window.
 
 use super::Request;
@@ -18,14 +18,14 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-/// A graph of tasks that do almost nothing.
+/// A graph of almost empty tasks.
 struct Shape {
     name: &'static str,
-    /// Whether it has no window: all its tasks must be in flight together.
+    /// Whether it has no window, because all its tasks must be in flight together.
     unbounded: bool,
     /// The numbers of tasks. The others are compared with the first.
     sizes: &'static [u64],
-    /// Runs that many tasks. Returns the time, and whether the data show that each ran once.
+    /// Runs this number of tasks. Returns the time, and whether the data show that each ran once.
     run: fn(&AnyRuntime, u64) -> Result<(Duration, bool), millpond::Error>,
 }
 
@@ -36,8 +36,8 @@ static SHAPES: &[Shape] = &[
     Shape { name: "readers-parked", unbounded: true, sizes: &[100_000, 1_000_000], run: readers_parked },
 ];
 
-/// A measurement repeats a point until it has taken this long.
-const LEAST_SECONDS: f64 = 0.1;
+/// A measurement repeats a point for at least this time.
+const MIN_SECONDS: f64 = 0.1;
 
 /// The options of this suite.
 pub fn args() -> Vec<Arg> {
@@ -53,14 +53,14 @@ pub fn args() -> Vec<Arg> {
         Arg::new("tasks")
             .long("tasks")
             .value_name("N")
-            // Each graph has a size that is small enough.
+            // Each graph has a small enough size.
             .value_parser(value_parser!(u64).range(100_000..))
             .default_value("10000000")
             .help("Measure no graph of more tasks"),
     ]
 }
 
-/// Measures every shape at every size. The sizes alternate, so that all see the same machine.
+/// Measures every shape at every size. The sizes alternate, so that other load affects all.
 pub fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
     let never = request.matches.get_one::<String>("inline").is_some_and(|when| when == "never");
     let inline = if never { millpond::Inline::Never } else { millpond::Inline::Auto };
@@ -109,10 +109,10 @@ fn row(config: &Config, shape: &Shape, tasks: u64) -> Row {
     }
 }
 
-/// One measurement: the mean of as many runs as the minimum time needs.
+/// One measurement: the mean of enough runs for the minimum time.
 fn once(runtime: &AnyRuntime, shape: &Shape, row: &mut Row) -> Result<(), Failure> {
     let (mut seconds, mut runs) = (0.0, 0.0);
-    while seconds < LEAST_SECONDS {
+    while seconds < MIN_SECONDS {
         let (time, right) = (shape.run)(runtime, row.tasks)?;
         row.verified &= right;
         seconds += time.as_secs_f64();
@@ -122,7 +122,7 @@ fn once(runtime: &AnyRuntime, shape: &Shape, row: &mut Row) -> Result<(), Failur
     Ok(())
 }
 
-/// One mark per task. The body needs no read-modify-write: no other task accesses its mark.
+/// One mark per task. The body needs no read-modify-write, because no other task accesses its mark.
 fn marks(tasks: u64) -> Vec<AtomicU8> {
     (0..tasks).map(|_| AtomicU8::new(0)).collect()
 }
@@ -188,10 +188,10 @@ fn spawn_readers<'s, S: Spawn<'s>>(s: &S, n: &Handle<u64, S::Brand>, marks: &'s 
     }
 }
 
-/// A writer that ends when all readers are spawned. It is a parent, because a parent does not run
-/// at its spawn.
+/// A writer that finishes when all readers are spawned. It is a parent, because a parent does not
+/// run at its spawn.
 fn readers_parked(runtime: &AnyRuntime, tasks: u64) -> Result<(Duration, bool), millpond::Error> {
-    // The parent and its child are the two others.
+    // The two others are the parent and its child.
     let (n, marks) = (Handle::new(0_u64), marks(tasks - 2));
     let start = Instant::now();
     on_runtime!(runtime, rt => rt.scope(|s| spawn_behind(s, &n, &marks)))?;

@@ -1,5 +1,5 @@
-//! Suites of another program, `millpond-bench`, which is compiled once per scheme. That takes
-//! minutes, so the program is built only when a user asks for it.
+//! Suites of another program, `millpond-bench`, which compiles each scheme separately. This takes
+//! minutes, so the program is built only on request.
 
 use crate::failure::Failure;
 use clap::{Arg, ArgMatches};
@@ -14,9 +14,9 @@ const PROGRAM: &str = "millpond-bench";
 /// The command that builds it.
 const BUILD: &str = "cargo build --profile max -p millpond-bench";
 
-/// Where the program may be, relative to this program's directory. The first place is where the
-/// command above puts it: numbers in the documentation are from that profile. The second one is the
-/// same directory.
+/// Where the program may be, relative to this program's directory. The first place is the output of
+/// the command above, whose profile gives the numbers in the documentation. The second is the same
+/// directory.
 const PLACES: [&str; 2] = ["../max", "."];
 
 /// All arguments after the suite, without parsing.
@@ -25,7 +25,7 @@ pub fn args() -> Vec<Arg> {
     vec![args.num_args(0..).trailing_var_arg(true).allow_hyphen_values(true)]
 }
 
-/// Runs the suite in place of this program, and returns only if that fails. Skips a file that the
+/// Runs the suite in place of this program, and returns only if this fails. Skips a file that the
 /// system does not start.
 pub fn run(suite: &str, matches: &ArgMatches) -> Failure {
     let own = match std::env::current_exe() {

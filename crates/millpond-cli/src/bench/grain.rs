@@ -1,5 +1,5 @@
 //! How long must a task be to be worthwhile? The suite measures efficiency against the length of
-//! the body on four task graphs. It also gives the length at which the efficiency is one half.
+//! the body on four task graphs, and gives the length with an efficiency of one half.
 
 use super::Request;
 use super::graph::{Graph, SHAPES};
@@ -71,8 +71,8 @@ impl Point {
     }
 }
 
-/// Measures one graph with one length. Serial and parallel runs alternate, so that both see the
-/// same machine.
+/// Measures one graph with one length. Serial and parallel runs alternate, so that other load
+/// affects both.
 fn point(request: &Request, runtime: &AnyRuntime, graph: &Graph, body_ns: u64, spins: u64) -> Result<Point, Failure> {
     let workers = request.config.workers;
     let before = ran(runtime);

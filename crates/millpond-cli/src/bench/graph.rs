@@ -3,7 +3,7 @@
 use super::spin::spin;
 use millpond::{Handle, Spawn};
 
-/// A task: the data that it reads, and the one that it changes.
+/// A task: the data that it reads, and the datum that it changes.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Alone(u32),
@@ -21,11 +21,11 @@ pub struct Graph {
     steps: Vec<Step>,
 }
 
-/// The graphs by name, in the order in which they are measured.
+/// The graphs by name, in the order of measurement.
 pub const SHAPES: &[&str] = &["independent", "chains", "cholesky", "matmul"];
 
 impl Graph {
-    /// The graph of that name, of about 50 000 tasks.
+    /// The graph of this name, with about 50 000 tasks.
     pub fn new(shape: &str) -> Self {
         match shape {
             "chains" => Self::chains(64, 1000),
@@ -73,7 +73,7 @@ impl Graph {
         Self::product(nt, |outer, middle, inner| (middle, inner, outer))
     }
 
-    /// The product with its loops in a given order, which maps them to i, j and k.
+    /// The product with its loops in a given order, which maps loops to i, j and k.
     fn product(nt: u32, order: fn(u32, u32, u32) -> (u32, u32, u32)) -> Self {
         let at = |matrix: u32, i: u32, j: u32| (matrix * nt + i) * nt + j;
         let loops = (0..nt).flat_map(|a| (0..nt).flat_map(move |b| (0..nt).map(move |c| order(a, b, c))));
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(Graph::new("matmul").tasks(), 37 * 37 * 37);
     }
 
-    /// The tiles that each task of a product reads and changes, as i, j and k.
+    /// The tiles read and changed by each task of a product, as i, j and k.
     fn updates(graph: &Graph, nt: u32) -> Vec<(u32, u32, u32)> {
         let update = |step: &Step| {
             let &Step::AfterTwo(a, b, c) = step else { panic!("not a product") };
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn conflicting_updates_keep_their_order_in_both() {
-        // The bodies do not commute, and both orders update each tile by ascending k.
+        // The bodies do not commute. Both orders update each tile by ascending k.
         let data = |graph: &Graph| {
             let mut data = graph.start();
             graph.serial(3, &mut data);

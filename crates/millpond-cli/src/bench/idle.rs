@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// The state of the idle runtime.
 struct Shape {
     name: &'static str,
-    /// Puts the runtime into that state and sleeps. Also returns whether the tasks before the sleep
+    /// Puts the runtime into this state and sleeps. Also returns whether the tasks before the sleep
     /// were correct.
     sleep: fn(&AnyRuntime, Duration) -> Result<(Slept, bool), millpond::Error>,
 }
@@ -30,7 +30,7 @@ static SHAPES: &[Shape] = &[
     Shape { name: "open-session", sleep: open_session },
 ];
 
-/// Tasks that run before and after the sleep.
+/// Tasks before and after the sleep.
 const TASKS: u64 = 1000;
 
 /// A sleep of the caller.
@@ -114,7 +114,7 @@ fn count<'s, S: Spawn<'s>>(s: &S, n: &Handle<u64, S::Brand>) {
     }
 }
 
-/// Waits until they have ended. Returns whether the last one found their result.
+/// Waits until they have finished. Returns whether the last one found their result.
 fn counted<'s, S: Spawn<'s>>(s: &S, n: &Handle<u64, S::Brand>) -> Result<bool, millpond::Error> {
     count(s, n);
     Ok(s.wait(s.spawn(n.read(), |n| *n))? == TASKS)
@@ -125,7 +125,7 @@ fn between_scopes(runtime: &AnyRuntime, time: Duration) -> Result<(Slept, bool),
     Ok((Slept::new(time), right))
 }
 
-/// The caller sleeps in the body of a scope whose tasks have all ended.
+/// The caller sleeps in the body of a scope whose tasks have all finished.
 fn in_a_scope(runtime: &AnyRuntime, time: Duration) -> Result<(Slept, bool), millpond::Error> {
     let n = Handle::new(0);
     on_runtime!(runtime, rt => rt.try_scope(|s| {

@@ -1,10 +1,10 @@
-//! The minimum effective task granularity, METG(50 %): the body length at which the efficiency is
-//! one half. E. Slaughter et al., "Task Bench: A Parameterized Benchmark for Evaluating Parallel
+//! The minimum effective task granularity, METG(50 %): the body length with an efficiency of one
+//! half. E. Slaughter et al., "Task Bench: A Parameterized Benchmark for Evaluating Parallel
 //! Runtime Performance", SC 2020.
 
 use serde_json::{Value, json};
 
-/// The length below which the efficiency is less than a half, in nanoseconds.
+/// The length, in nanoseconds. Shorter bodies have an efficiency below a half.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Metg {
     /// Between two measured lengths: interpolated, linear in the logarithm of the length.

@@ -31,7 +31,7 @@ use std::path::PathBuf;
 pub struct Suite {
     /// Its name on the command line.
     pub name: &'static str,
-    /// One line that says what it measures.
+    /// Its subject, in one line.
     pub summary: &'static str,
     /// Its own options.
     args: fn() -> Vec<Arg>,
@@ -46,15 +46,15 @@ enum Measure {
     Runtime(fn(&Request) -> Result<Vec<Row>, Failure>),
     /// All pools and memory managers in one run.
     Pools(fn(&pools::Request) -> Result<Vec<Row>, Failure>),
-    /// What its own options choose. The number is that of repetitions.
+    /// Chosen by its own options. The number is the repetitions.
     Own(fn(&ArgMatches, usize) -> Result<Vec<Row>, Failure>),
-    /// Another program has the suite.
+    /// The suite is in another program.
     Elsewhere,
 }
 
 impl Suite {
-    /// A suite that reads all of its options itself, except `--reps`, whose value `measure` gets,
-    /// `--json` and `--csv`.
+    /// A suite that reads all of its options, except `--reps`, whose value `measure` gets, `--json`
+    /// and `--csv`.
     pub const fn new(
         name: &'static str,
         summary: &'static str,
@@ -69,12 +69,12 @@ impl Suite {
         Self { name, summary, args: elsewhere::args, measure: Measure::Elsewhere }
     }
 
-    /// Whether another program has the suite.
+    /// Whether the suite is in another program.
     pub(crate) fn is_elsewhere(&self) -> bool {
         matches!(self.measure, Measure::Elsewhere)
     }
 
-    /// All of its options, except those that every suite has.
+    /// All of its options, except those of every suite.
     pub(crate) fn args(&self, registry: &Registry) -> Vec<Arg> {
         let mut args = match self.measure {
             Measure::Runtime(_) => runtime_args(registry),
@@ -109,7 +109,7 @@ pub static SUITES: &[Suite] = &[
     },
     Suite {
         name: "cost",
-        summary: "Cost of an empty task against their number, on four graphs",
+        summary: "Cost of an empty task against the number of tasks, on four graphs",
         args: cost::args,
         measure: Measure::Runtime(cost::measure),
     },
@@ -121,13 +121,13 @@ pub static SUITES: &[Suite] = &[
     },
     Suite {
         name: "idle",
-        summary: "Processor time of a runtime that has nothing to do",
+        summary: "Processor time of an idle runtime",
         args: idle::args,
         measure: Measure::Runtime(idle::measure),
     },
     Suite {
         name: "bytes",
-        summary: "Memory of a task that is outstanding, on four graphs",
+        summary: "Memory of an outstanding task, on four graphs",
         args: bytes::args,
         measure: Measure::Runtime(bytes::measure),
     },
@@ -166,7 +166,7 @@ pub fn measure(suites: &[Suite], matches: &ArgMatches, registry: &Registry) -> R
     let missing = || Failure::Usage("expected a suite".to_owned());
     let (name, matches) = matches.subcommand().ok_or_else(missing)?;
     let suite = suites.iter().find(|suite| suite.name == name).ok_or_else(missing)?;
-    // If another program has the suite, this option does not exist here.
+    // For a suite of another program, this option does not exist here.
     let csv = matches.try_get_one::<PathBuf>("csv").unwrap_or_default();
     csv.map_or(Ok(()), |file| millpond_workloads::output::require(file))?;
     let rows = suite.measure(matches, registry)?;

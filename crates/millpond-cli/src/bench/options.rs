@@ -1,4 +1,4 @@
-//! Options that several suites have.
+//! Options of several suites.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches};
@@ -8,7 +8,7 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// An option that takes some of these names.
+/// An option whose values are among these names.
 pub fn names(option: &'static str, names: impl IntoIterator<Item = &'static str>, help: &'static str) -> Arg {
     let parser = PossibleValuesParser::new(names);
     Arg::new(option).long(option).value_name("NAME").value_parser(parser).action(ArgAction::Append).help(help)

@@ -3,8 +3,8 @@
 //!
 //! F. Wilcoxon, "Individual Comparisons by Ranking Methods", Biometrics Bulletin 1(6), 1945; H. B.
 //! Mann and D. R. Whitney, "On a Test of Whether one of Two Random Variables is Stochastically
-//! Larger than the Other", Annals of Mathematical Statistics 18(1), 1947. W is defined as in R,
-//! which the paper uses: the sum of ranks minus its minimum.
+//! Larger than the Other", Annals of Mathematical Statistics 18(1), 1947. W is the sum of ranks
+//! minus its minimum, as in R, which the paper uses.
 
 use std::f64::consts::{PI, SQRT_2};
 
@@ -14,10 +14,9 @@ const EXACT_BELOW_VALUES: usize = 50;
 /// The result of the test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Test {
-    /// The number of pairs in which the first sample has the greater value. A tie counts as a half.
+    /// The number of pairs whose first sample has the greater value. A tie counts as a half.
     pub w: f64,
-    /// The probability of a W that is at least as uneven, if both samples have the same
-    /// distribution.
+    /// The probability of an at least as uneven W, if both samples have the same distribution.
     pub p: f64,
 }
 
@@ -52,7 +51,7 @@ fn ranks(one: &[f64], other: &[f64]) -> (f64, Vec<usize>) {
     (sum, ties)
 }
 
-/// The fraction of all choices of the first sample's ranks that are at least as uneven.
+/// The fraction of at least as uneven choices, among all choices of the first sample's ranks.
 fn exact(w: usize, n: usize, m: usize) -> f64 {
     let ways = ways(n, m);
     let all: f64 = ways.iter().sum();
@@ -80,7 +79,7 @@ fn ways(n: usize, m: usize) -> Vec<f64> {
 }
 
 /// The normal distribution of the same mean and variance. Ties reduce the variance. W is discrete,
-/// so it is moved half a step towards the mean.
+/// so it moves half a step towards the mean.
 fn approximate(w: f64, n: usize, m: usize, ties: &[usize]) -> f64 {
     let (n, m) = (n as f64, m as f64);
     let all = n + m;
@@ -118,7 +117,7 @@ mod tests {
     /// The paper's samples: tickets against graph, and against embedded graph, 30 runs each.
     #[test]
     fn values_of_the_paper() {
-        // In its tail, the exact distribution is thinner than the normal one, which the paper used.
+        // In its tail, the exact distribution is thinner than the paper's normal one.
         assert!(exact(132, 30, 30) < 2.58e-6);
         close(exact(321, 30, 30), 0.0575, 0.02);
         close(approximate(132.0, 30, 30, &[]), 2.58e-6, 0.05);

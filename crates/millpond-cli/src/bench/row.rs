@@ -1,4 +1,4 @@
-//! A row of a bench: a measured point. Also prints rows.
+//! Rows of a bench, which are measured points, and their output.
 
 use crate::failure::Failure;
 use crate::report::print;
@@ -13,7 +13,7 @@ use std::path::Path;
 pub struct Row {
     /// The shape of the task graph.
     pub shape: &'static str,
-    /// The runtime that ran it.
+    /// Its runtime.
     pub runtime: &'static str,
     /// The runtime's configuration.
     pub config: Value,
@@ -23,7 +23,7 @@ pub struct Row {
     pub tasks: u64,
     /// The time of each repetition.
     pub seconds: Vec<f64>,
-    /// The fraction of the tasks that each worker ran, over all repetitions.
+    /// Each worker's fraction of the tasks, over all repetitions.
     pub worker_shares: Vec<f64>,
     /// Whether every repetition gave the serial result.
     pub verified: bool,
@@ -106,7 +106,7 @@ pub fn write_csv(file: &Path, rows: &[Row]) -> Result<(), Failure> {
     Ok(output::write(file, |out| out.write_all(text.as_bytes()))?)
 }
 
-/// No value has a comma or a quote: all are known names or numbers.
+/// No value has a comma or a quote, because all are known names or numbers.
 fn field(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,7 +1,7 @@
 //! Bodies of a given length: a fixed amount of work, calibrated once.
 //!
-//! A loop that watches the clock ends on time even while its thread is not running. So it would
-//! hide what it should show. A fixed number of dependent steps does not.
+//! A loop watching the clock ends on time even if its thread was not running meanwhile, which would
+//! hide the delay. A fixed number of dependent steps does not.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -26,12 +26,12 @@ pub fn steps_per_ns() -> f64 {
         black_box(spin(STEPS, black_box(1)));
         start.elapsed().as_nanos() as f64
     };
-    // The minimum of many: an interruption only adds time.
+    // The minimum of many, because an interruption only adds time.
     let least = (0..25).map(|_| once()).fold(f64::INFINITY, f64::min);
     STEPS as f64 / least
 }
 
-/// The number of steps that take this time.
+/// The number of steps for this time.
 pub fn steps(ns: u64, steps_per_ns: f64) -> u64 {
     (ns as f64 * steps_per_ns).round().max(1.0) as u64
 }

@@ -1,17 +1,17 @@
-//! Keeps the run of median time without keeping all: the recording of a million tasks has 30 MB.
+//! Keeps the run of median time without keeping all, because the recording of a million tasks has
+//! 30 MB.
 
 use std::collections::VecDeque;
 
-/// The runs that can still be the one of median time. For an even number, that is the faster one of
-/// the middle two.
+/// The runs that can still be of median time. For an even number, that is the faster of the middle
+/// two.
 ///
-/// A run's rank by time only rises as others are added, by at most one for each. So a run beyond
-/// the middle is dropped. A run is also dropped if its rank can no longer reach the middle. At most
-/// half of the runs and one are held.
+/// A run's rank by time only rises, by at most one for each added run. So a run is dropped if it is
+/// beyond the middle, or can no longer reach it. At most half of the runs and one are held.
 pub struct Middle<T> {
     runs: usize,
     added: usize,
-    /// The number of dropped runs that are faster than the held ones.
+    /// The number of dropped runs faster than the held ones.
     below: usize,
     /// Runs with their times, the fastest first.
     held: VecDeque<(f64, T)>,

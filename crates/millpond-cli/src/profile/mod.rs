@@ -61,7 +61,7 @@ fn read(file: &Path, matches: &ArgMatches, registry: &Registry) -> Result<bool, 
     Ok(true)
 }
 
-/// Refuses options for a run if nothing is to be run.
+/// Refuses options of a run if there is no run.
 fn nothing_runs(matches: &ArgMatches, registry: &Registry) -> Result<(), Failure> {
     let args = args::run_args(registry);
     let given = args.iter().map(|arg| arg.get_id().as_str());
@@ -186,9 +186,9 @@ fn measure(
     Ok(points)
 }
 
-/// Records the timed part, and its time and memory. A graph of Collections is recorded as a whole:
-/// it is one scope, and a scope that has begun is not recorded. A task pool has no recorder: the
-/// workload writes the events itself.
+/// Records the timed part, and its time and memory. A graph of Collections is recorded as a whole,
+/// because it is one scope, and recording a begun scope is impossible. A task pool has no recorder:
+/// its workload writes the events.
 struct Tape<'a> {
     is_graph: bool,
     recorder: Option<&'a Recorder>,

@@ -1,4 +1,4 @@
-//! The files that `millpond profile` writes: one table entry each.
+//! The output files of `millpond profile`: one table entry each.
 
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -19,7 +19,7 @@ pub struct Output {
 pub struct Made<'a> {
     pub recording: &'a Recording,
     pub profile: &'a Report,
-    /// Measured points: workers, and the seconds that they took.
+    /// Measured points: workers, and their seconds.
     pub points: &'a [(u32, f64)],
 }
 
@@ -56,8 +56,8 @@ pub static OUTPUTS: &[Output] = &[
 pub struct Outputs(Vec<(&'static Output, PathBuf)>);
 
 impl Outputs {
-    /// Checks before a long run that all files can be written. Also checks that none would replace
-    /// another one, or one of the `others`, which are read or written as well.
+    /// Checks before a long run that all files can be written, and that none would replace another
+    /// one, or one of the `others`, which are read or written as well.
     pub fn new(matches: &ArgMatches, others: &[(&'static str, &Path)]) -> Result<Self, Failure> {
         let mut wanted = Vec::new();
         let mut taken: Vec<_> = others.iter().map(|(option, file)| (output::place(file), *option)).collect();

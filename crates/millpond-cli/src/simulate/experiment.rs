@@ -13,8 +13,8 @@ use millpond_sim::Outcome;
 use millpond_sim::experiments::{Fit, IDLE, Row, TABLE_1_LATENCY, figure4, table1, theorem2};
 use serde_json::json;
 
-/// The time to another site of a grid and back, in seconds. The paper does not give it; the chapter
-/// shows the results of other values.
+/// The time to another site of a grid and back, in seconds, which the paper does not give. The
+/// chapter has results of other values.
 const GRID_LATENCY: f64 = 0.01;
 /// The number of processors of the paper's second largest run.
 const MAX_PROCESSORS: usize = 1422;

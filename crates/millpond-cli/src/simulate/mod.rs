@@ -79,7 +79,7 @@ struct Simulated {
     machine: Described,
     costs: Costs,
     outcome: Outcome,
-    /// For a recording: the number of workers, and the seconds that they took.
+    /// For a recording: the number of workers, and their seconds.
     measured: Option<(usize, f64)>,
 }
 
@@ -135,10 +135,10 @@ fn of_subject(
         _ => {
             let (tiles, block, steps) = (value("n").div_ceil(value("tile")), value("block"), value("steps"));
             let blocks = tiles.div_ceil(block);
-            if blocks.saturating_mul(steps) > MOST_BLOCKS {
+            if blocks.saturating_mul(steps) > MAX_BLOCKS {
                 let says = format!(
                     "--n, --tile, --block, --steps: {blocks} blocks of tiles times {steps} steps are too many: at most \
-                     {MOST_BLOCKS} in all"
+                     {MAX_BLOCKS} in all"
                 );
                 return Err(Failure::Usage(says));
             }
@@ -149,7 +149,7 @@ fn of_subject(
 }
 
 /// They are children of one task, and are all in memory.
-const MOST_BLOCKS: u64 = 1_000_000;
+const MAX_BLOCKS: u64 = 1_000_000;
 
 /// The costs of thefts for a recording without thefts from a stack. The latency is the longest
 /// pause between two scans of a stack thief.
@@ -157,14 +157,14 @@ fn of_recordings() -> Config {
     Config { latency: 1.3e-5, bandwidth: 1e10, ..Config::of(0) }
 }
 
-/// The costs of thefts in a recording with thefts from a stack. Each scan took this long, at home
-/// or elsewhere. A thief that scanned elsewhere had been idle before, while a task was ready. It
-/// took several closures at once.
+/// The costs of thefts in a recording with thefts from a stack. Each scan has the recorded average
+/// time. Before scanning another processor's stacks, a thief was also idle while a task was ready.
+/// A thief takes several closures at once.
 fn recorded_thefts(report: &Report) -> Config {
     let Some(thefts) = &report.thefts else { return of_recordings() };
     let own_latency = thefts.seconds_each();
-    let latency = (own_latency + thefts.idle_a_look()).max(*Config::LATENCIES.start());
-    let at_once = thefts.closures_a_look().clamp(*Config::AT_ONCE.start(), *Config::AT_ONCE.end());
+    let latency = (own_latency + thefts.idle_per_scan()).max(*Config::LATENCIES.start());
+    let at_once = thefts.closures_per_scan().clamp(*Config::AT_ONCE.start(), *Config::AT_ONCE.end());
     Config { latency, own_latency, at_once, ..of_recordings() }
 }
 
@@ -180,8 +180,8 @@ fn recording(file: &Path, matches: &ArgMatches) -> Result<(), Failure> {
     let recording = Recording::read(file).map_err(failed)?;
     let report = recording.report().map_err(failed)?;
     machine.set_thefts(matches, &recorded_thefts(&report));
-    // Each task of the recorded tree has its share. The tree also has the runtime's combinations of
-    // reductions.
+    // Each task of the recorded tree has its share. The runtime's combinations of reductions are in
+    // the tree, too.
     let at_thefts = report.thefts.map_or(0.0, |thefts| thefts.seconds);
     let overhead = (report.overhead - at_thefts).max(0.0) / (report.tasks + report.combinations).max(1) as f64;
     let costs = costs(matches, Costs { task: nanos(overhead), argument: 0 });

@@ -10,13 +10,13 @@ use std::ops::RangeInclusive;
 const MAX_PROCESSORS: u64 = 100_000;
 /// The range of a cost in seconds. No program may have more work.
 const COSTS: RangeInclusive<f64> = 0.0..=1e8;
-/// The range of the slowest speed that counts.
+/// The range of the minimum speed.
 const THRESHOLDS: RangeInclusive<f64> = 0.0..=1e6;
 /// The ends at which thieves may begin to scan, the default first.
 const ENDS: [(&str, End); 2] = [("oldest", End::Oldest), ("newest", End::Newest)];
 const END_NAMES: &[&str] = &[ENDS[0].0, ENDS[1].0];
 
-/// A program that can be simulated without a recording.
+/// A program for simulation without a recording.
 pub struct Subject {
     pub name: &'static str,
     summary: &'static str,
@@ -33,10 +33,10 @@ pub static SUBJECTS: &[Subject] = &[
     },
     Subject {
         name: "knary",
-        summary: "A tree of given parallelism: n levels, k children a node, the first r one after the other",
+        summary: "A tree of given parallelism: n levels, k children per node, the first r one after the other",
         options: &[
             ("n", 0, 60, 20, "Levels"),
-            ("k", 1, 1000, 30, "Children a node"),
+            ("k", 1, 1000, 30, "Children per node"),
             ("r", 0, 1000, 0, "Of these, how many run one after the other"),
             ("cutoff", 0, 60, 15, "Nodes of that level are leaves"),
         ],
@@ -52,8 +52,8 @@ pub static SUBJECTS: &[Subject] = &[
         options: &[
             ("n", 1, 100_000_000, 1_024_000, "Points"),
             ("steps", 1, 1_000_000, 50, "Iterations"),
-            ("tile", 1, 100_000_000, 1000, "Points a tile"),
-            ("block", 1, 1_000_000, 16, "Tiles a block, which is one task with a task for each of its tiles"),
+            ("tile", 1, 100_000_000, 1000, "Points per tile"),
+            ("block", 1, 1_000_000, 16, "Tiles per block; a block is a task, with a child for each tile"),
         ],
     },
 ];
@@ -84,7 +84,7 @@ pub fn command() -> Command {
         Command::new(subject.name).about(subject.summary).args(options)
     });
     Command::new("simulate")
-        .about("Simulate a program, or a recording, on processors that one does not have")
+        .about("Simulate a program or a recording on any number of processors")
         .subcommand_value_name("PROGRAM")
         .subcommand_help_heading("Programs")
         .disable_help_subcommand(true)
@@ -95,7 +95,7 @@ pub fn command() -> Command {
             "experiment",
             "NAME",
             EXPERIMENTS,
-            "Simulate an experiment of the paper, and compare it with what was published",
+            "Simulate an experiment of the paper, and compare it with the published results",
         ))
         .subcommands(subjects)
 }
@@ -112,7 +112,7 @@ fn machine_args() -> [Arg; 14] {
             "fault-below",
             "SPEED",
             THRESHOLDS,
-            "A slower processor is faulty: its work is done again by others; from 0 to 1e6",
+            "A slower processor is faulty: others do its work again; from 0 to 1e6",
         ),
         number(
             "latency",
@@ -124,7 +124,7 @@ fn machine_args() -> [Arg; 14] {
             "own-latency",
             "SECONDS",
             Config::OWN_LATENCIES,
-            "To take from an own suspended stack, from 0 to 1e6 [default: 0; of a recording as recorded, or 0]",
+            "Time to take from an own suspended stack, from 0 to 1e6 [default: 0; of a recording as recorded, or 0]",
         ),
         number(
             "at-once",
@@ -136,13 +136,13 @@ fn machine_args() -> [Arg; 14] {
             "bandwidth",
             "BYTES",
             Config::BANDWIDTHS,
-            "Bytes a second for what is stolen, from 1e3 to 1e18 [default: 12.5e6; of a recording 1e10]",
+            "Bytes per second for stolen tasks, from 1e3 to 1e18 [default: 12.5e6; of a recording 1e10]",
         ),
-        words("steal-from", "END", END_NAMES, "The frame of a stack at which thieves begin to look [default: oldest]"),
-        cost("task-cost", "To create a task, in whole nanoseconds up to 1e8 [default: 230e-9; of a recording its overhead a task]"),
+        words("steal-from", "END", END_NAMES, "The frame of a stack at which thieves begin to scan [default: oldest]"),
+        cost("task-cost", "To create a task, in whole nanoseconds up to 1e8 [default: 230e-9; of a recording its overhead per task]"),
         cost("arg-cost", "To pass an argument, in whole nanoseconds up to 1e8 [default: 160e-9; of a recording 0]"),
         cost("leaf-cost", "What a leaf takes, in whole nanoseconds up to 1e8 [default: 1e-3]"),
-        integer("seed", "N", 0, u64::MAX, "Decides whom thieves ask, and what is drawn [default: 1]"),
+        integer("seed", "N", 0, u64::MAX, "Seed of the thieves' choices and of random speeds [default: 1]"),
         flag("json", "Print one JSON object"),
         file("svg", "Draw CPU and network load over time"),
     ]
@@ -175,7 +175,7 @@ fn in_range(text: &str, range: &RangeInclusive<f64>) -> Result<f64, String> {
     }
 }
 
-/// Whether the number is an integer, except for the rounding of a multiplication.
+/// Whether the number is an integer, apart from the rounding of a multiplication.
 fn is_whole(number: f64) -> bool {
     (number - number.round()).abs() < 1e-6 * number.max(1.0)
 }
@@ -211,7 +211,7 @@ pub fn nanos(seconds: f64) -> u64 {
     (seconds * 1e9).round() as u64
 }
 
-/// The costs to create tasks, where `default` has the defaults.
+/// The costs of creating tasks, with the defaults in `default`.
 pub fn costs(matches: &ArgMatches, default: Costs) -> Costs {
     Costs {
         task: given(matches, "task-cost").map_or(default.task, nanos),
@@ -245,7 +245,7 @@ pub fn machine(matches: &ArgMatches, default: &Config) -> Result<Described, Spee
 }
 
 impl Described {
-    /// Sets the costs of thefts to those of `default`, unless options say otherwise.
+    /// Sets the costs of thefts to `default`'s, unless options say otherwise.
     pub fn set_thefts(&mut self, matches: &ArgMatches, default: &Config) {
         let config = &mut self.config;
         config.latency = given(matches, "latency").unwrap_or(default.latency);

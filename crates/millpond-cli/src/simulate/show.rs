@@ -65,9 +65,9 @@ fn table(simulated: &Simulated) -> String {
         ),
     );
     let config = &simulated.machine.config;
-    let (latency, at_home) = (1e6 * config.latency, 1e6 * config.own_latency);
+    let (latency, own_latency) = (1e6 * config.latency, 1e6 * config.own_latency);
     row("thieves", format!("begin at the {} frame, take {:.2} closures at once", name_of(config.end), config.at_once));
-    row("a look takes", format!("{latency:.3} µs, at home {at_home:.3} µs"));
+    row("a scan takes", format!("{latency:.3} µs, of an own stack {own_latency:.3} µs"));
     row("idle", format!("{:.3} % of the processors' time", 100.0 * outcome.idle_share));
     row("sent", format!("{:.3} MB", outcome.bytes as f64 / 1e6));
     if outcome.faults > 0 {

@@ -89,7 +89,7 @@ fn thefts_take_what_they_took_when_recorded() {
     let recorded = (0..50).map(|_| json(&profile)).find(|recorded| !recorded["profile"]["thefts"].is_null());
     let profile = &recorded.expect("nothing was stolen")["profile"];
     let of = |name: &str| profile["thefts"][name].as_f64().unwrap();
-    let each = of("seconds") / (of("looks") + of("waits"));
+    let each = of("seconds") / (of("scans") + of("waits"));
     let overhead = (profile["overhead"].as_f64().unwrap() - of("seconds")) / profile["tasks"].as_f64().unwrap();
     let machine = |options: &str| json(&format!("simulate --trace {file} --json {options}"))["machine"].clone();
     let is_about = |machine: &Value, name: &str, value: f64| {
@@ -98,8 +98,8 @@ fn thefts_take_what_they_took_when_recorded() {
     };
     let found = machine("");
     is_about(&found, "own_latency", each);
-    is_about(&found, "latency", each + of("idle") / of("looks"));
-    is_about(&found, "at_once", of("closures") / of("looks"));
+    is_about(&found, "latency", each + of("idle") / of("scans"));
+    is_about(&found, "at_once", of("closures") / of("scans"));
     is_about(&found, "task_cost", overhead);
     let given = machine("--own-latency 0 --latency 1e-3 --at-once 7.5");
     assert_eq!((&given["own_latency"], &given["latency"], &given["at_once"]), (&json!(0.0), &json!(1e-3), &json!(7.5)));

@@ -1,6 +1,5 @@
-//! Memory of hashed slots: append-only arrays. There is one per thread, as long as there are few
-//! threads. So threads do not push to the same array, and the slots that one thread has made are
-//! adjacent.
+//! Memory of hashed slots: append-only arrays. With few threads, each thread has its own array. So
+//! threads do not push to the same array, and one thread's slots are adjacent.
 
 #[cfg(loom)]
 pub(super) use of_models::Arenas;
@@ -53,7 +52,7 @@ mod one_a_thread {
     }
 }
 
-/// Loom sees neither steps nor orderings of this. A thread that reads a slot must have the index
+/// Loom sees neither its steps nor its orderings. A thread that reads a slot must have the index
 /// from the thread that made it.
 #[cfg(loom)]
 mod of_models {

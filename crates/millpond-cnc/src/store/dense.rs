@@ -3,7 +3,7 @@
 use super::Outside;
 use crate::key::Key;
 
-/// A key of integers, each below a bound. So it has an index in an array.
+/// A key of integers, each below a bound, which has an index in an array.
 pub trait Bounds: Key {
     /// The number of keys below this one; `None` if it overflows.
     fn size(&self) -> Option<usize>;
@@ -37,8 +37,8 @@ macro_rules! integers {
 }
 integers!(u8 u16 u32 u64 usize i32 i64);
 
-/// The index of a pair: each first value has `size` second ones. `None` on overflow, which needs
-/// indices that are not below their sizes.
+/// The index of a pair: each first value has `size` second ones. `None` on overflow, which needs an
+/// index beyond its size.
 #[inline]
 fn pair_place(first: usize, size: usize, second: usize) -> Option<usize> {
     first.checked_mul(size)?.checked_add(second)

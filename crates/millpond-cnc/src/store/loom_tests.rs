@@ -1,7 +1,7 @@
 //! Models of an item whose slot does not exist yet. The first of `put`, `get` and `wait_on` makes
 //! it (FP §V), and no waiter is lost. Each asks the table for the slot, and then the slot itself.
-//! Other models cover `millpond::item`, which fills a slot once and wakes all waiters. Here a lock
-//! replaces it.
+//! Other models cover `millpond::item`, which fills a slot once and wakes all waiters. A lock
+//! replaces it here.
 
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use loom::thread;
 
 use super::*;
 
-/// A value that is put once, and its waiters.
+/// A value, put once, and its waiters.
 struct Slot(Mutex<(Option<u32>, Vec<Arc<AtomicUsize>>)>);
 
 impl Default for Slot {
@@ -67,8 +67,8 @@ fn run<R: 'static>(world: &Arc<World>, body: impl FnOnce(&World) -> R + 'static)
     thread::spawn(move || body(&world))
 }
 
-/// `wait_on` first checks for the item, because it counts a wait only if the item is missing. Then
-/// it asks for the slot again.
+/// `wait_on` first checks for the item, because it counts a wait only if the item is missing. It
+/// then asks for the slot again.
 fn wait_on(world: &World) -> Option<u32> {
     let there = world.slot().0.lock().unwrap().0;
     there.or_else(|| world.get())

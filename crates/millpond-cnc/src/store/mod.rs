@@ -30,7 +30,7 @@ pub(crate) enum Store<K, S> {
     Open(Open<K, S>),
 }
 
-/// A key outside of the declared bounds.
+/// A key outside the declared bounds.
 #[derive(Debug)]
 pub(crate) struct Outside(pub(crate) String);
 
@@ -61,7 +61,7 @@ impl<K: Key, S: Default> Store<K, S> {
         }
     }
 
-    /// The slot at an index that `find` returned.
+    /// The slot at an index from `find`.
     #[inline]
     pub(crate) fn at(&self, place: usize) -> &S {
         match self {
@@ -72,7 +72,7 @@ impl<K: Key, S: Default> Store<K, S> {
         }
     }
 
-    /// The key of that slot.
+    /// The key of this slot.
     pub(crate) fn key(&self, place: usize) -> K {
         match self {
             Store::Dense(dense) => dense.key(place),
@@ -82,7 +82,7 @@ impl<K: Key, S: Default> Store<K, S> {
         }
     }
 
-    /// All slots that were requested; of a dense store, all slots.
+    /// All requested slots; of a dense store, all slots.
     pub(crate) fn slots(&self) -> Box<dyn Iterator<Item = &S> + '_> {
         match self {
             Store::Dense(dense) => Box::new(dense.slots()),

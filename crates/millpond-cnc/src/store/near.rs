@@ -26,7 +26,7 @@ struct Near<'s> {
 impl Near<'_> {
     #[inline]
     fn integer(&mut self, value: u64) {
-        // The lowest bits of the previous integer replace the bits that are kept apart.
+        // The lowest bits of the previous integer replace the bits kept apart.
         self.rest.write_u64(value >> BITS | self.low << (u64::BITS - BITS));
         self.low = value & ((1 << BITS) - 1);
     }

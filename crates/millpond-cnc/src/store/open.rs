@@ -1,22 +1,22 @@
-//! Hashed keys: open tables of words, sharded by the hash. To find a key takes no lock and no
-//! atomic read-modify-write. To make a slot takes the shard's lock.
+//! Hashed keys: open tables of words, sharded by the hash. Finding a key takes no lock and no
+//! atomic read-modify-write. Making a slot takes the shard's lock.
 //!
 //! 1. *Find* loads the index of the shard's newest table (acquire). From the key's home on, it
 //!    loads the words of that table (acquire), until one is the key's, or empty.
 //! 2. If the word is empty, find clones the key and takes the shard's lock. If the word was stored
-//!    meanwhile, or there is a newer table, it releases the lock and looks again (1).
+//!    meanwhile, or a newer table exists, it releases the lock and searches again (1).
 //! 3. Otherwise it makes the slot, and stores the word (release).
-//! 4. When a table has become three quarters full, the thread that holds the lock copies it into
-//!    one four times as large. Then it stores the new table's index (release). The old table stays
-//!    as it is. A thread that still looks through the old table finds a key that is there, or takes
-//!    the lock. No table is ever full, so every search ends.
+//! 4. When a table has become three quarters full, the lock's holder copies it into one four times
+//!    as large, and stores the new table's index (release). The old table stays as it is. A thread
+//!    still searching the old table finds a key there, or takes the lock. No table is ever full, so
+//!    every search ends.
 //!
-//! A key's word is in the first word that was empty, from its home on. So if the word at which step
-//! 1 ended is still empty, no thread has stored the key's, and each key has one slot. No method of
-//! a key is called under the lock, because it may do anything. For example, a comparison may put
-//! into the same collection. A thread that finds a word sees the slot behind it: the word itself
-//! orders that (3), or the index of the table into which the word was copied (4). All old tables
-//! together are a third as large as the newest one. On average, a key is copied a third of a time.
+//! A key's word was stored in the first empty word from its home on. So if the word at which step 1
+//! ended is still empty, no thread has stored the key's, and each key has one slot. No method of a
+//! key is called under the lock, because it may do anything: for example, a comparison may put into
+//! the same collection. A thread that finds a word sees the slot behind it: the word itself orders
+//! that (3), or the index of the table into which the word was copied (4). All old tables together
+//! are a third as large as the newest one. On average, a key is copied a third of a time.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -50,7 +50,7 @@ impl<K: Key, S: Default> Open<K, S> {
     #[inline]
     pub(crate) fn find(&self, key: &K) -> (usize, &S) {
         let (hash, found) = (near::hash(key), Cell::new(None));
-        // If the word is the key's, `is` has loaded its slot: so the arena is accessed once.
+        // If the word is the key's, `is` has loaded its slot, so the arena is accessed once.
         let is = |place| {
             let (other, slot) = self.slots.at(place);
             found.set(Some(slot));
@@ -83,7 +83,7 @@ impl<K: Key, S: Default> Open<K, S> {
 pub(super) struct Index {
     /// The index of the newest table.
     newest: AtomicUsize,
-    /// Std's `OnceLock` in models, too: the index alone must order the access to a table.
+    /// Std's `OnceLock` in models, too, because the index alone must order the access to a table.
     tables: [OnceLock<Box<[AtomicU64]>>; TABLES],
     /// The number of words in use.
     count: Mutex<usize>,
@@ -102,8 +102,8 @@ impl Index {
         index
     }
 
-    /// The number of the key: the one for which `is` holds. If there is none, `make` makes one from
-    /// what `prepare` returned. Only `make` is called under the lock.
+    /// The number of the key, for which `is` holds. If none exists, `make` makes one from the
+    /// result of `prepare`. Only `make` is called under the lock.
     #[inline]
     pub(super) fn find<N>(
         &self,
@@ -170,7 +170,7 @@ impl Index {
     }
 }
 
-/// Looks for a number in a table. Returns the index of the first empty word if it is not there.
+/// Searches a table for a number. If it is missing, returns the index of the first empty word.
 #[inline]
 fn look(table: &[AtomicU64], hash: u32, is: impl Fn(u32) -> bool) -> Result<u32, usize> {
     let mut at = hash as usize & (table.len() - 1);

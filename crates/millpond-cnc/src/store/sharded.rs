@@ -1,8 +1,8 @@
 //! Hashed keys: tables of indices, each under a lock, over one arena whose slots do not move.
 //!
-//! No method of a key is called under the lock, because it may do anything. For example, a
+//! No method of a key is called under the lock, because it may do anything: for example, a
 //! comparison may put into the same collection. So a table only returns, one by one, the indices of
-//! keys that have the same hash.
+//! keys with the same hash.
 
 use std::hash::BuildHasher;
 
@@ -52,7 +52,7 @@ const SHARDS: usize = if cfg!(loom) { 2 } else { 64 };
 /// The indices of slots, found by the hashes of their keys.
 pub(super) struct Shards([CachePadded<Mutex<HashTable<Entry>>>; SHARDS]);
 
-/// It has its hash, so that a table can grow without reading the slots.
+/// It includes the hash, so that a table can grow without reading the slots.
 struct Entry {
     hash: u64,
     place: u32,
@@ -63,8 +63,8 @@ impl Shards {
         Shards(std::array::from_fn(|_| CachePadded::new(Mutex::new(HashTable::new()))))
     }
 
-    /// The index of the key: the one for which `is` holds. If there is none, `make` makes one from
-    /// what `prepare` returned. Only `make` is called under the lock.
+    /// The index of the key, for which `is` holds. If none exists, `make` makes one from the result
+    /// of `prepare`. Only `make` is called under the lock.
     pub(super) fn find<N>(
         &self,
         hash: u64,

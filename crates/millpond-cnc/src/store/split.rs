@@ -4,28 +4,28 @@
 //! All entries are in one list, sorted by the reversed bits of their hashes. *Buckets* are
 //! shortcuts into it. When their number doubles, each old bucket is split in two. The entries of
 //! the two halves are already consecutive in the list. The new bucket begins at a *dummy* between
-//! them. The first thread that asks for that bucket puts the dummy there.
+//! them, put there by the first thread that asks for the bucket.
 //!
 //! Nothing is removed during a graph's life, so a link changes only when an entry is put behind it.
 //! Links are indices into an append-only arena.
 //!
 //! 1. *Find* takes the key's bucket, from the current number of buckets. Any number is correct:
 //!    more buckets make the search shorter. It loads the index of the bucket's dummy (acquire).
-//! 2. If that dummy does not exist, find puts it. It finds the dummy of the bucket that this one is
-//!    split from (1, 2). From there it goes to the new dummy's position, as for a key (3, 4), and
-//!    records the index (release). A thread that does the same at the same time finds the same
+//! 2. If this dummy does not exist, find puts it. It finds the dummy of the bucket from which this
+//!    one is split (1, 2). From there it searches the new dummy's position, as for a key (3, 4),
+//!    and records the index (release). A thread that does the same at the same time finds the same
 //!    dummy, and records the same index.
-//! 3. From the dummy on it follows the links (acquire), past all entries of a lower order and of
-//!    the same order, until an entry is the key's.
-//! 4. If there is none, it makes an entry whose link is the next entry. It puts that into the
-//!    previous link by a compare-and-swap (acquire and release). If that fails, another thread has
-//!    put an entry there: back to 3, from the same link. Two threads that put the same key meet at
-//!    one link, behind all entries of their order. So the second one finds the first one's entry.
+//! 3. From the dummy on it follows the links (acquire), past all entries of lower or the same
+//!    order, until an entry is the key's.
+//! 4. If there is none, it makes an entry linked to the next entry, and puts it into the previous
+//!    link by a compare-and-swap (acquire and release). If that fails, another thread has put an
+//!    entry there: back to 3, from the same link. Two threads that put the same key meet at one
+//!    link, behind all entries of their order. So the second finds the first one's entry.
 //! 5. The thread that has put a key counts it. If there are too many keys for the buckets, it
 //!    doubles the number of buckets.
 //!
-//! So each key has one entry in the list. A thread that loses a race leaves an entry in the arena
-//! that is in no list.
+//! So each key has one entry in the list. A thread that loses a race leaves an entry in the arena,
+//! outside the list.
 
 use std::hash::BuildHasher;
 
@@ -43,12 +43,12 @@ mod loom_tests;
 pub(crate) struct Split<K, S> {
     state: FixedState,
     entries: Arenas<Entry<K, S>>,
-    /// The number of entries, and some more.
+    /// The number of entries, plus a few.
     count: AtomicUsize,
     /// The number of buckets in use, a power of 2.
     size: AtomicUsize,
     /// The indices of the buckets' dummies, plus 1; 0 if no thread has asked for the bucket. The
-    /// first block has bucket 0. Each other block has as many as all before it.
+    /// first block has bucket 0. Each other block has as many buckets as all blocks before it.
     buckets: [OnceLock<Box<[AtomicU32]>>; BLOCKS],
 }
 
@@ -91,7 +91,7 @@ impl<K: Key, S: Default> Split<K, S> {
         let make = || Some((key.clone(), S::default()));
         let (place, new) = self.find_or_put(start, order, is, make);
         if new && self.count.fetch_add(1, Ordering::Relaxed) > LOAD * size {
-            // If it fails, another thread has doubled it.
+            // If this fails, another thread has doubled it.
             _ = self.size.compare_exchange(size, 2 * size, Ordering::Relaxed, Ordering::Relaxed);
         }
         (place as usize, self.at(place as usize))
@@ -134,7 +134,7 @@ impl<K: Key, S: Default> Split<K, S> {
         }
     }
 
-    /// Puts the dummy of a new bucket behind that of the bucket it is split from.
+    /// Puts the dummy of a new bucket behind the dummy of the bucket from which it is split.
     #[cold]
     fn split(&self, bucket: usize) -> u32 {
         let parent = bucket & !(1 << bucket.ilog2());
@@ -144,7 +144,7 @@ impl<K: Key, S: Default> Split<K, S> {
         place
     }
 
-    /// The index of the entry of this order for which `is` holds, made if there is none. And
+    /// The index of the entry of this order for which `is` holds, made if there is none, and
     /// whether it was made.
     #[inline]
     fn find_or_put(

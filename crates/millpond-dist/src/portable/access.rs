@@ -1,4 +1,4 @@
-//! The accesses that a portable task declares, and the accesses of a spawn that match them.
+//! The declared accesses of a portable task, and the matching accesses of a spawn.
 
 use std::any::type_name;
 use std::fmt;
@@ -10,7 +10,7 @@ use millpond::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Values that can be sent to another process: they implement serde's traits and `Send`, and borrow
+/// Values for sending to another process: they implement serde's traits and `Send`, and borrow
 /// nothing.
 ///
 /// All such types implement it, and no others.
@@ -19,7 +19,8 @@ use serde::de::DeserializeOwned;
     label = "of a portable task, or of the data it uses, and not serde",
     note = "derive `serde::Serialize` and `serde::Deserialize`; it must also be `Send` and without borrows"
 )]
-// Serde's traits are no supertraits: the compiler's errors would then name them, too, and twice.
+// Serde's traits are no supertraits, because the compiler's errors would then name them, too, and
+// twice.
 pub trait Value: Sized + Send + 'static {
     #[doc(hidden)]
     fn to_bytes(&self) -> Result<Vec<u8>, postcard::Error>;
@@ -124,12 +125,12 @@ impl AccessKind {
         AccessKind { mode, size: size_of::<T>(), of: type_name::<T> }
     }
 
-    /// What the task does to the datum.
+    /// The task's mode on the datum.
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// The bytes of the datum in memory, without what it points to.
+    /// The bytes of the datum in memory, without pointees.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -146,8 +147,8 @@ impl fmt::Display for AccessKind {
     }
 }
 
-/// What a portable task may declare: [`R`], [`W`], [`Rw`] or [`Cw`] of a [`Value`], or a tuple of
-/// up to 8 of these.
+/// The possible declarations of a portable task: [`R`], [`W`], [`Rw`] or [`Cw`] of a [`Value`], or
+/// a tuple of up to 8 of these.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not what a portable task can declare",
     label = "not `R<T>`, `W<T>`, `Rw<T>`, `Cw<T, O>` or a tuple of at most 8 of them"
@@ -180,7 +181,7 @@ pub trait One: Declared {
             `h.reduce(O)`, each of a `Handle<T>` that this scope may spawn on"
 )]
 pub trait Takes<'s, A, B>: Declared {
-    /// `A`, with a bound on the arguments that a body gets.
+    /// `A`, with a bound on the arguments of a body.
     #[doc(hidden)]
     type Accesses: Accesses<'s, B> + for<'t> ArgsOf<'t, Leaf = Self::Leaf<'t>, Held = Self::Held<'t>>;
     #[doc(hidden)]
@@ -220,7 +221,7 @@ impl<T: Value, O: Reducer<T> + Default> Declared for Cw<T, O> {
 }
 impl<T: Value, O: Reducer<T> + Default> One for Cw<T, O> {
     const KIND: AccessKind = {
-        // Otherwise the spawn's reducer could differ from the one that the receiving process makes.
+        // Otherwise the spawn's reducer could differ from the receiving process's.
         assert!(size_of::<O>() == 0, "the reducer of a portable task holds nothing: a struct without fields");
         AccessKind::of::<T>(Mode::Reduce)
     };

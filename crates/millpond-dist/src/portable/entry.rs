@@ -76,12 +76,12 @@ impl Entry {
         Entry { name, place: Place { file, line }, ..self }
     }
 
-    /// The name under which it was registered.
+    /// Its registered name.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Where it was registered.
+    /// The place of its registration.
     pub fn place(&self) -> Place {
         self.place
     }
@@ -91,7 +91,7 @@ impl Entry {
         self.role
     }
 
-    /// The accesses that it declares, in order.
+    /// Its declared accesses, in order.
     pub fn accesses(&self) -> &'static [AccessKind] {
         self.accesses
     }
@@ -106,7 +106,7 @@ impl Entry {
         (self.of)()
     }
 
-    /// Makes a task from the bytes that [`encode`] returned.
+    /// Makes a task from the bytes of [`encode`].
     ///
     /// # Errors
     ///
@@ -144,7 +144,7 @@ fn decode<P: Value>(bytes: &[u8]) -> Result<Box<dyn Any + Send>, String> {
 /// into a task again.
 ///
 /// The format is [postcard](https://postcard.jamesmunns.com), the same on every machine. It has no
-/// version: both processes must be built from the same structs.
+/// version, so both processes must be built from the same structs.
 ///
 /// # Errors
 ///
@@ -179,7 +179,7 @@ pub fn encode<P: Registered + Value>(task: &P) -> Result<(&'static str, Vec<u8>)
     }
 }
 
-/// A task that was made from bytes.
+/// A task made from bytes.
 #[derive(Debug)]
 pub struct Decoded {
     entry: &'static Entry,
@@ -192,7 +192,7 @@ impl Decoded {
         self.entry
     }
 
-    /// The task that was given to [`encode`].
+    /// The task given to [`encode`].
     ///
     /// # Errors
     ///
@@ -203,8 +203,8 @@ impl Decoded {
     }
 }
 
-/// Implemented with one parameter for leaves and another for parents. So the compiler infers which
-/// of them a task is, and refuses a task that is both.
+/// Implemented with one parameter for leaves and another for parents. So the compiler infers the
+/// kind of a task, and refuses a task of both kinds.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is registered, and is no portable task",

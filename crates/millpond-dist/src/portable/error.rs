@@ -2,7 +2,7 @@
 
 use super::entry::Place;
 
-/// Why a program's portable tasks cannot be used, or one cannot be made from bytes. The message is
+/// Why a program's portable tasks are unusable, or a task cannot be made from bytes. The message is
 /// one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -12,7 +12,7 @@ pub enum Error {
     Twice {
         /// The name.
         name: &'static str,
-        /// Where they were registered, in the order of files and lines.
+        /// The places of registration, in the order of files and lines.
         places: Vec<Place>,
     },
     /// No task has the name.
@@ -23,17 +23,17 @@ pub enum Error {
         /// Similar names: at most three, nearest first.
         nearest: Vec<&'static str>,
     },
-    /// The bytes are not those of the task.
+    /// The bytes are no such task.
     #[error("portable task `{name}` cannot be made from {bytes} bytes: {reason}")]
     Decode {
         /// The task's name.
         name: &'static str,
         /// The number of bytes.
         bytes: usize,
-        /// What is wrong with them.
+        /// The flaw in the bytes.
         reason: String,
     },
-    /// The task cannot be turned into bytes.
+    /// The task cannot be converted to bytes.
     #[error("portable task `{name}` cannot be turned into bytes: {reason}")]
     Encode {
         /// The task's name.

@@ -4,7 +4,7 @@ use super::access::{Declared, Value};
 use super::spawn::ParentScope;
 use super::task::{Args, Handles, Portable, PortableParent, Registered};
 
-/// An error of any type, which the body of a task may return.
+/// An error of any type, from the body of a task.
 pub type TaskError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A [`Portable`] leaf whose body may fail. An `Err` fails the task; see
@@ -105,7 +105,7 @@ pub trait TryPortableParent: Registered + Value {
     ///
     /// # Errors
     ///
-    /// Any error. The task fails with it. Children that were spawned before it still run.
+    /// Any error. The task fails with it. Children spawned before still run.
     fn try_run<'t>(
         self,
         s: &impl ParentScope<'t>,

@@ -8,9 +8,9 @@ use super::error::Error;
 
 /// Registers a portable task under a name: `portable!(Sum, "fib.sum");`.
 ///
-/// Write it once per struct, next to the struct. Nothing else implements
-/// [`Registered`](crate::Registered). Other processes know the task by this name. Let it begin with
-/// the name of the program's part, as `fib.` does, so that no other task has it.
+/// Write it once per struct, next to the struct. Only this macro implements
+/// [`Registered`](crate::Registered). Other processes know the task by this name. Begin it with the
+/// name of the program's part, such as `fib.`, so that it is unique.
 /// [`check`](crate::portable::check) finds duplicates.
 ///
 /// A generic struct cannot be registered, but its instances can: `portable!(Scale<f64>,
@@ -41,7 +41,7 @@ macro_rules! portable {
     ($task:ty, $name:expr $(,)?) => {
         impl $crate::portable::Registered for $task {
             const ENTRY: $crate::portable::Entry = {
-                // The compiler infers which of the two it is.
+                // The compiler infers which of the two the task is.
                 let entry = <$task as $crate::portable::private::LeafOrParent<_>>::ENTRY;
                 entry.at($name, ::core::file!(), ::core::line!())
             };
@@ -71,7 +71,7 @@ impl Registry {
         for (name, found) in by_name {
             let &[entry] = found.as_slice() else {
                 let mut places: Vec<_> = found.iter().map(|entry| entry.place()).collect();
-                // The linker yields them in any order.
+                // The linker's order is arbitrary.
                 places.sort();
                 return Err(Error::Twice { name, places });
             };
@@ -92,7 +92,7 @@ impl Registry {
         self.entries.values().copied()
     }
 
-    /// The task with that name.
+    /// The task with this name.
     ///
     /// ```standalone_crate
     /// let error = millpond_dist::portable::registry()?.get("fib.sum").err();
@@ -102,12 +102,12 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::Unknown`] if there is none. It has the nearest names.
+    /// [`Error::Unknown`] if there is none, with the nearest names.
     pub fn get(&self, name: &str) -> Result<&'static Entry, Error> {
         self.entries.get(name).copied().ok_or_else(|| Error::Unknown { name: name.into(), nearest: self.nearest(name) })
     }
 
-    /// Makes a task from what [`encode`](super::encode) returned.
+    /// Makes a task from the result of [`encode`](super::encode).
     ///
     /// # Errors
     ///
@@ -116,7 +116,7 @@ impl Registry {
         self.get(name)?.decode(bytes)
     }
 
-    /// The nearest names first, even if they are not similar. So there is a hint whenever there are
+    /// The nearest names first, similar or not, so that an error always has a hint if there are
     /// tasks.
     fn nearest(&self, name: &str) -> Vec<&'static str> {
         let name = name.to_ascii_lowercase();
@@ -145,8 +145,8 @@ pub fn registry() -> Result<&'static Registry, Error> {
 ///
 /// # Errors
 ///
-/// [`Error::Twice`], with all places that register the name. If there are several such names, it
-/// has the first in order.
+/// [`Error::Twice`], with all places that register the name. Of several such names, it has the
+/// first in order.
 ///
 /// ```standalone_crate
 /// fn main() -> Result<(), millpond_dist::portable::Error> {

@@ -44,8 +44,8 @@ use super::task::{Portable, PortableParent};
 ///
 /// A portable task owns its fields, but it may use any data of the scope.
 pub trait SpawnPortable<'s>: Spawn<'s> {
-    /// Spawns a portable leaf, like [`Spawn::spawn`] with a closure, and at the same cost: nothing
-    /// is serialised.
+    /// Spawns a portable leaf, like [`Spawn::spawn`] with a closure, and at the same cost, without
+    /// serialisation.
     #[track_caller]
     #[inline(always)]
     fn spawn_portable<A, P>(&self, accesses: A, task: P) -> Self::Join<()>
@@ -100,9 +100,9 @@ impl<'s, S: Spawn<'s>> SpawnPortable<'s> for S {}
 /// # }
 /// ```
 ///
-/// This name is for people, as for any task. It is independent of the name in the registry.
+/// This name is for people, as for any task, and independent of the name in the registry.
 pub trait TaskPortable<'s> {
-    /// The scope that the task is spawned in.
+    /// The scope of the spawn.
     type Scope: Spawn<'s>;
 
     /// Like [`SpawnPortable::spawn_portable`].
@@ -144,7 +144,7 @@ impl<'s, S: Spawn<'s>> TaskPortable<'s> for Task<'_, S> {
 }
 
 /// The scope of a portable parent. It spawns only portable tasks, and cannot wait. So between any
-/// two tasks all remaining work is data: tasks, and the data that they use.
+/// two tasks, all remaining work is data: the tasks, and their data.
 ///
 /// `'t` is the lifetime of the body. The body's own handles have the brand [`In<'t>`](In).
 ///
@@ -181,7 +181,7 @@ pub trait ParentScope<'t> {
     fn set<T: Value, R: CanWrite>(&self, handle: &Handle<T, In<'t>, R>, value: T);
 }
 
-/// A named portable task that a portable parent is about to spawn; see [`ParentScope::task`].
+/// A named portable task, to be spawned by a portable parent; see [`ParentScope::task`].
 #[must_use = "spawn it"]
 pub trait ParentTask<'t>: Sized {
     /// Adds indices to the name; see [`Task::index`].
@@ -208,7 +208,7 @@ pub trait ParentTask<'t>: Sized {
         P::Access: for<'s> Takes<'s, A, In<'t>>;
 }
 
-/// A scope of the runtime, restricted to [`ParentScope`]; or a task of such a scope, restricted to
+/// A scope of the runtime, restricted to [`ParentScope`], or a task of such a scope, restricted to
 /// [`ParentTask`].
 struct Narrow<'s, S> {
     of: S,

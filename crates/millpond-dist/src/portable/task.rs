@@ -5,9 +5,9 @@ use super::entry::Entry;
 use super::fallible::TaskError;
 use super::spawn::ParentScope;
 
-/// The arguments that a leaf's [`run`](Portable::run) gets for its declared accesses.
+/// The arguments of a leaf's [`run`](Portable::run), for its declared accesses.
 pub type Args<'t, P> = <<P as Portable>::Access as Declared>::Leaf<'t>;
-/// The arguments that a parent's [`run`](PortableParent::run) gets for its declared accesses.
+/// The arguments of a parent's [`run`](PortableParent::run), for its declared accesses.
 pub type Handles<'t, P> = <<P as PortableParent>::Access as Declared>::Held<'t>;
 
 /// A task with a name in the registry. Only [`portable!`](crate::portable!) implements it.
@@ -23,9 +23,9 @@ pub trait Registered {
 
 /// A leaf that another process can run: a struct of immediate values instead of a closure.
 ///
-/// The values travel with the task; the data in [`Access`](Portable::Access) go where they are
-/// needed. A task that runs in its own process is never turned into bytes. A body must use only its
-/// fields and its arguments: no globals, no files that only one machine has.
+/// The values travel with the task. The data in [`Access`](Portable::Access) go where they are
+/// needed. A task that runs in its own process is never converted to bytes. A body must use only
+/// its fields and its arguments: no globals, and no files of one machine.
 ///
 /// A leaf that panics fails, like any other. If the body returns a `Result`, use
 /// [`TryPortable`](super::TryPortable).
@@ -136,7 +136,7 @@ pub trait PortableParent: Registered + Value {
     /// The accesses of the task and its descendants, like a leaf's [`Access`](Portable::Access).
     type Access: Declared;
 
-    /// The body. It uses the scope `s` to spawn tasks on `handles`, and on data of its own.
+    /// The body. It uses the scope `s` to spawn tasks on `handles`, and on its own data.
     fn run<'t>(self, s: &impl ParentScope<'t>, handles: Handles<'t, Self>);
 
     /// The body, which may fail ([`TryPortableParent`](super::TryPortableParent)).

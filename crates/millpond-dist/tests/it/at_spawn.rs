@@ -280,7 +280,7 @@ fn data_of_bodies_are_their_own() {
     });
 }
 
-/// What has no short form is laid down, in the middle of what is called.
+/// A task without a compact form is pushed among called tasks.
 impl PortableParent for Names {
     type Access = Rw<u64>;
     fn run<'t>(self, s: &impl ParentScope<'t>, sum: Handles<'t, Self>) {

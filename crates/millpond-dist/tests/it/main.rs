@@ -3,7 +3,7 @@
 
 mod at_spawn;
 mod common;
-mod episodes;
 mod fallible;
+mod inline_subtrees;
 mod portable;
 mod ui;

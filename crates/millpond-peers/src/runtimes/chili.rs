@@ -28,7 +28,7 @@ fn start_with<const EVERY: u8>(workers: usize) -> Result<Box<dyn Peer>, String> 
 impl<const EVERY: u8> Peer for Chili<EVERY> {
     fn run(&mut self, case: &Case) -> Result<Outcome, String> {
         let Graph::Fib { n } = case.graph else { unreachable!("the table says that chili joins only") };
-        // For this run only: a pool has a thread that ticks during the pool's whole life.
+        // For this run only, because a pool's thread ticks during its whole life.
         let pool = ThreadPool::with_config(Config { thread_count: Some(self.0), ..Config::default() });
         let run = || {
             let mut scope = pool.scope();

@@ -1,4 +1,4 @@
-//! millpond with all that a program has: accesses, checks, poison, cancellation, labels.
+//! millpond as in a program: with accesses, checks, poison, cancellation and labels.
 
 use super::Peer;
 use crate::graph::{Case, Graph, Sink};

@@ -1,4 +1,4 @@
-//! The runtimes: a table entry for each, and a file with the code that runs a graph on it.
+//! The runtimes: a table entry and a file for each, which runs a graph on it.
 
 mod chili;
 mod millpond;
@@ -25,14 +25,14 @@ pub struct Runtime {
     pub summary: &'static str,
     /// Whether it can express a graph.
     pub can: fn(Graph) -> bool,
-    /// How it is started.
+    /// Its start.
     start: Start,
 }
 
 enum Start {
     /// In this process.
     Here(fn(usize) -> Result<Box<dyn Peer>, String>),
-    /// As a program that the build script made, if it could.
+    /// As a program made by the build script, if possible.
     Program(&'static Program),
 }
 
@@ -46,7 +46,7 @@ pub static RUNTIMES: &[Runtime] = &[
     },
     Runtime {
         name: MILLPOND,
-        summary: "millpond at its defaults: short tasks that are ready run at their spawn",
+        summary: "millpond at its defaults: short ready tasks run at their spawn",
         can: |_| true,
         start: Start::Here(millpond::start),
     },
@@ -100,7 +100,7 @@ pub static RUNTIMES: &[Runtime] = &[
     },
     Runtime {
         name: "starpu",
-        summary: "StarPU: implicit dependences; the thread that submits is no worker",
+        summary: "StarPU: implicit dependences; the submitting thread is no worker",
         can: is_graph,
         start: Start::Program(&program::STARPU),
     },
@@ -108,9 +108,9 @@ pub static RUNTIMES: &[Runtime] = &[
 
 /// The plain loop.
 pub const SERIAL: &str = "serial";
-/// The runtime that the others are compared with.
+/// The reference of comparisons.
 pub const MILLPOND: &str = "millpond";
-/// The same, but no task runs at its spawn.
+/// The same, without tasks run at their spawn.
 pub const QUEUED: &str = "millpond-queued";
 
 fn is_join(graph: Graph) -> bool {

@@ -1,4 +1,4 @@
-//! The C++ runtimes, each in a program of its own; see `cpp/` and `build.rs`.
+//! The C++ runtimes, each in its own program; see `cpp/` and `build.rs`.
 
 use super::Peer;
 use crate::child::Child;
@@ -11,13 +11,13 @@ use std::time::Duration;
 /// The limit of a run. The longest take a second.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A program that the build script makes if it can.
+/// A program made by the build script, if possible.
 pub struct Program {
     /// The name of the executable.
     name: &'static str,
     /// The runtime's display name.
     title: &'static str,
-    /// The Debian package that it needs in addition to a C++ compiler.
+    /// The Debian package that it needs besides a C++ compiler.
     package: &'static str,
 }
 
@@ -46,7 +46,7 @@ impl Program {
         format!("{}: not here; Debian's {} brings it (see {})", self.title, self.package, said.display())
     }
 
-    /// A peer that starts the program when it is first asked.
+    /// A peer that starts the program at the first question.
     pub fn peer(&'static self, workers: usize) -> Box<dyn Peer> {
         Box::new(Asked { command: move || self.command(workers), workers, child: None })
     }
@@ -63,7 +63,7 @@ impl Program {
     }
 }
 
-/// A program that is started when it is needed, and again if it was lost.
+/// A program started when needed, and again after a loss.
 struct Asked<F> {
     command: F,
     workers: usize,

@@ -10,13 +10,13 @@ use std::time::Instant;
 
 struct Rayon(ThreadPool);
 
-/// A pool of its own.
+/// Its own pool.
 pub fn start(workers: usize) -> Result<Box<dyn Peer>, String> {
     let pool = ThreadPoolBuilder::new().num_threads(workers).build();
     Ok(Box::new(Rayon(pool.map_err(|error| error.to_string())?)))
 }
 
-/// How long a chunk of a loop takes. With shorter ones, most of the time is rayon's own.
+/// The time of a chunk of a loop. With shorter ones, most of the time is rayon's overhead.
 const CHUNK_NS: u64 = 1000;
 
 impl Peer for Rayon {

@@ -1,5 +1,5 @@
 //! One task in a thousand takes 1 ms, the others 0.2 µs, and all are spawned at one place. If a
-//! runtime saves cost on the short ones, does it still give the long ones to both workers?
+//! runtime saves time on the short ones, do the long ones still run on both workers?
 
 use super::{Request, Suite};
 use crate::graph::Case;

@@ -1,6 +1,6 @@
 //! How long must a task be to be worthwhile? The suite measures efficiency against the length of
-//! the body, with the time to build the graph. It also gives the length at which half the speed-up
-//! is reached.
+//! the body, including the time of building the graph, and gives the length that reaches half the
+//! speed-up.
 
 use super::{Named, Request, Suite};
 use crate::graph::{Case, Graph};
@@ -19,7 +19,7 @@ pub const SHAPES: &[Named] = &[
 /// The lengths of the bodies in nanoseconds.
 const BODIES: [u64; 5] = [200, 500, 1000, 5000, 20_000];
 /// The maximum time of the serial loop, in nanoseconds. Graphs of long tasks have fewer tasks.
-const LONGEST_LOOP_NS: f64 = 0.26e9;
+const MAX_LOOP_NS: f64 = 0.26e9;
 
 pub fn measure(suite: &Suite, request: &Request, started: &mut Started) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
@@ -45,7 +45,7 @@ fn point(
     workers: usize,
     body_ns: u64,
 ) -> Result<Vec<Row>, String> {
-    let part = LONGEST_LOOP_NS / (graph.tasks() * body_ns) as f64;
+    let part = MAX_LOOP_NS / (graph.tasks() * body_ns) as f64;
     let graph = if part < 1.0 { graph.scaled(part) } else { graph };
     let case = Case { steps: request.steps(body_ns), ..Case::empty(graph) };
     let (mut rows, serial) = request.measure_beside_serial(suite, started, shape, workers, case)?;
@@ -75,7 +75,7 @@ fn curve(rows: &[Row], runtime: &str) -> Vec<(f64, f64)> {
 }
 
 /// The length at which the efficiency is one half. It is interpolated between the last point below
-/// and the next one, linear on a logarithmic scale. If no point is below, it is the shortest
+/// and the next one, linearly on a logarithmic scale. If no point is below, it is the shortest
 /// length; if none is above, `None`.
 fn half_efficient(curve: &[(f64, f64)]) -> Option<f64> {
     let Some(below) = curve.iter().rposition(|(_, efficiency)| *efficiency < 0.5) else {

@@ -10,17 +10,16 @@ use serde_json::json;
 
 /// A run takes about this long, or one loop.
 const RUN_NS: u64 = 4_000_000;
-/// The most loops in a run.
-const MOST_TIMES: u64 = 40_000;
-/// Runs of loops that take longer than `RUN_NS` are fewer: all of them together take about this
-/// long.
+/// The maximum number of loops in a run.
+const MAX_TIMES: u64 = 40_000;
+/// Loops longer than `RUN_NS` have fewer runs, which together take about this long.
 const ROW_NS: u64 = 1_000_000_000;
-const LEAST_REPS: usize = 3;
+const MIN_REPS: usize = 3;
 
 /// The bar. From `LONG_NS` of work on, the best of the others takes at least this part of
 /// millpond's time. Below, millpond takes at most `EXTRA_NS` longer than the serial loop.
 const LONG_NS: f64 = 1_000.0;
-const LEAST_RATIO: f64 = 0.9;
+const MIN_RATIO: f64 = 0.9;
 const EXTRA_NS: f64 = 50.0;
 
 macro_rules! shapes {
@@ -50,8 +49,8 @@ const fn shape(items: u64, ns: u64) -> Graph {
     let times = RUN_NS / (items * ns);
     let times = if times == 0 {
         1
-    } else if times > MOST_TIMES {
-        MOST_TIMES
+    } else if times > MAX_TIMES {
+        MAX_TIMES
     } else {
         times
     };
@@ -62,7 +61,7 @@ pub fn measure(suite: &Suite, request: &Request, started: &mut Started) -> Resul
     let mut rows = Vec::new();
     for (shape, graph) in request.shapes(suite) {
         let Graph::Loop { items, ns, .. } = graph else { continue };
-        let reps = request.reps.min(LEAST_REPS.max((ROW_NS / (items * ns)) as usize));
+        let reps = request.reps.min(MIN_REPS.max((ROW_NS / (items * ns)) as usize));
         let case = Case { steps: request.steps(ns), ..Case::empty(graph) };
         for &workers in request.workers(suite) {
             let mut some = request.rows(suite, shape, workers, case);
@@ -70,7 +69,7 @@ pub fn measure(suite: &Suite, request: &Request, started: &mut Started) -> Resul
             some.insert(0, Row::new(suite.name, shape, SERIAL, 1, case));
             by_turns(started, &mut some, reps, &request.progress)?;
             judge(&mut some);
-            // So that each row says in which comparison it is.
+            // Each row names its comparison.
             some.iter_mut().for_each(|row| row.extra.push(("of_workers", json!(workers))));
             rows.extend(some);
         }
@@ -78,14 +77,14 @@ pub fn measure(suite: &Suite, request: &Request, started: &mut Started) -> Resul
     Ok(rows)
 }
 
-/// Compares the rows of one loop with the best of the others, and says whether millpond's is within
-/// the bar.
+/// Compares the rows of one loop with the best of the others, and records whether millpond's is
+/// within the bar.
 fn judge(rows: &mut [Row]) {
     let loop_ns = |name: &str| rows.iter().find(|row| row.runtime == name).and_then(median_loop_ns);
     let Some((serial, ours)) = loop_ns(SERIAL).zip(loop_ns(MILLPOND)) else { return };
     let others = rows.iter().filter(|row| row.runtime != MILLPOND).filter_map(median_loop_ns);
     let best = others.fold(f64::INFINITY, f64::min);
-    let is_within = if serial >= LONG_NS { best / ours >= LEAST_RATIO } else { ours - serial <= EXTRA_NS };
+    let is_within = if serial >= LONG_NS { best / ours >= MIN_RATIO } else { ours - serial <= EXTRA_NS };
     for row in rows {
         if let Some(ns) = median_loop_ns(row) {
             row.extra.push(("loop_ns", json!(ns)));

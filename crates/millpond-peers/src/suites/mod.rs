@@ -19,7 +19,7 @@ pub type Named = (&'static str, Graph);
 pub struct Suite {
     /// Its name on the command line.
     pub name: &'static str,
-    /// One line that says what it measures.
+    /// Its subject, in one line.
     pub summary: &'static str,
     /// Its graphs at full size.
     pub shapes: &'static [Named],
@@ -33,14 +33,14 @@ pub struct Suite {
 pub static SUITES: &[Suite] = &[
     Suite {
         name: "join",
-        summary: "fork-join: Fibonacci without a cut-off; ns a spawn, that is, a join",
+        summary: "fork-join: Fibonacci without a cut-off; ns per spawn, that is, per join",
         shapes: &[("fib", Graph::Fib { n: 36 })],
         workers: &[1, 2],
         measure: join::measure,
     },
     Suite {
         name: "empty",
-        summary: "empty tasks on ten graphs; ns a task",
+        summary: "empty tasks on ten graphs; ns per task",
         shapes: empty::SHAPES,
         workers: &[1, 2],
         measure: empty::measure,
@@ -61,7 +61,7 @@ pub static SUITES: &[Suite] = &[
     },
     Suite {
         name: "loops",
-        summary: "parallel loops over 1 to 10^6 items of 1 ns to 10 µs; ns a loop, against the best of serial and rayon",
+        summary: "parallel loops over 1 to 10^6 items of 1 ns to 10 µs; ns per loop, against the best of serial and rayon",
         shapes: &loops::SHAPES,
         workers: &[1, 2],
         measure: loops::measure,
@@ -78,7 +78,7 @@ pub struct Request {
     pub workers: Vec<usize>,
     /// The number of repetitions.
     pub reps: usize,
-    /// The fraction of each graph that is run.
+    /// The executed fraction of each graph.
     pub part: f64,
     /// Steps of a body per nanosecond.
     pub steps_per_ns: f64,
@@ -108,10 +108,10 @@ impl Request {
         (body_ns as f64 * self.steps_per_ns).round().max(1.0) as u64
     }
 
-    /// A row for every runtime that is requested, is available, and can express the graph.
+    /// A row for every requested and available runtime that can express the graph.
     fn rows(&self, suite: &Suite, shape: &'static str, workers: usize, case: Case) -> Vec<Row> {
         let here = |runtime: &Runtime| runtime.missing().is_none() && (runtime.can)(case.graph);
-        // A loop has no workers: it has a row only with one worker.
+        // A loop has no workers, so it has a row only for one worker.
         let alone = |runtime: &Runtime| runtime.name != SERIAL || workers == 1;
         let fits = |runtime: &&Runtime| self.asks_for(runtime) && here(runtime) && alone(runtime);
         let row = |runtime: &Runtime| Row::new(suite.name, shape, runtime.name, workers, case);
@@ -139,8 +139,8 @@ impl Request {
         Ok(rows)
     }
 
-    /// Measures a case on the requested runtimes and the serial loop, in turns. Returns their rows,
-    /// and the loop's seconds.
+    /// Measures a case alternately on the requested runtimes and the serial loop. Returns their
+    /// rows, and the loop's seconds.
     fn measure_beside_serial(
         &self,
         suite: &Suite,

@@ -1,13 +1,13 @@
 //! Processors that leave, enrol, and become faulty (DDS §6).
 //!
 //! 1. A processor of speed 0 has left. Its running closure stops, and thieves can steal from its
-//!    stacks. With another speed it enrols again, and continues with what it holds.
+//!    stacks. With another speed it enrols again, and continues with its stacks.
 //! 2. A processor slower than the threshold is faulty: all its stacks are lost, with the work in
-//!    them. The closure at the root of each returns to the stack from which it was stolen.
-//! 3. Closures that others stole from a lost stack cannot deliver their results, and are dropped,
-//!    too. They run again with the tasks that created them. Their thieves look for other work.
+//!    them. The root closure of each returns to the stack from which it was stolen.
+//! 3. Closures stolen from a lost stack cannot deliver their results, and are dropped, too. They
+//!    run again with their creators. Their thieves steal other work.
 //! 4. The stack with the program's root was not stolen. If it is lost, the program begins again, on
-//!    the first processor that is alive.
+//!    the first live processor.
 //! 5. When a faulty processor is fast enough again, it enrols and holds nothing.
 
 use std::collections::VecDeque;
@@ -18,8 +18,8 @@ use crate::frame::StackId;
 use crate::program::Program;
 use crate::stack::Standing;
 
-/// The maximum number of restarts: the program would not end.
-const MOST_RESTARTS: u64 = 10_000;
+/// The maximum number of restarts. With more, the program would not end.
+const MAX_RESTARTS: u64 = 10_000;
 
 impl<P: Program> Machine<'_, P> {
     pub(super) fn is_fast(&mut self, number: usize) -> bool {
@@ -27,7 +27,7 @@ impl<P: Program> Machine<'_, P> {
         speed > 0.0 && speed >= self.config.fault_below
     }
 
-    /// Waits for the next change of speed that matters.
+    /// Schedules the next relevant change of speed.
     pub(super) fn await_change(&mut self, number: usize) {
         let (now, least) = (self.now, self.config.fault_below);
         let speed = &mut self.processors[number].speed;
@@ -54,10 +54,10 @@ impl<P: Program> Machine<'_, P> {
                 }
             }
             (false, true) => {
-                if self.homeless {
-                    self.house();
+                if self.is_root_unassigned {
+                    self.assign_root();
                 } else if self.processors[number].active.is_none() {
-                    self.look(number);
+                    self.find_work(number);
                 }
             }
             _ => {}
@@ -65,8 +65,8 @@ impl<P: Program> Machine<'_, P> {
         Ok(())
     }
 
-    /// The processor leaves, and keeps what it holds. Closures that were sent to it and have not
-    /// begun go back.
+    /// The processor leaves, and keeps its stacks. Closures that it received and has not begun go
+    /// back.
     fn leave(&mut self, number: usize) {
         if self.processors[number].active.is_none() {
             self.processors[number].stamp += 1;
@@ -76,7 +76,7 @@ impl<P: Program> Machine<'_, P> {
         }
     }
 
-    /// The stacks that were sent to a processor and have not begun.
+    /// The stacks that a processor received and has not begun.
     pub(super) fn take_sent(&mut self, number: usize) -> VecDeque<StackId> {
         let sent = std::mem::take(&mut self.processors[number].sent);
         self.moving -= sent.len();
@@ -86,7 +86,7 @@ impl<P: Program> Machine<'_, P> {
     fn put_back(&mut self, id: StackId) {
         let Some(stack) = self.stacks.remove(&id) else { return };
         match stack.origin {
-            None => self.homeless = true,
+            None => self.is_root_unassigned = true,
             Some(origin) => {
                 if let Some(victim) = self.stacks.get_mut(&origin.stack) {
                     victim.put_back(origin);
@@ -98,7 +98,7 @@ impl<P: Program> Machine<'_, P> {
         }
     }
 
-    /// The processor is faulty: all that it holds is lost.
+    /// The processor is faulty: all its stacks are lost.
     fn fail(&mut self, number: usize) -> Result<(), Error> {
         self.outcome.faults += 1;
         self.catch_up(number);
@@ -112,18 +112,17 @@ impl<P: Program> Machine<'_, P> {
         // No processor works on them any more. One may be dropped as an orphan of another.
         lost.iter().for_each(|&id| self.stack(id).standing = Standing::Suspended);
         lost.into_iter().for_each(|id| self.put_back(id));
-        if self.homeless {
+        if self.is_root_unassigned {
             self.outcome.restarts += 1;
-            if self.outcome.restarts == MOST_RESTARTS {
-                return Err(Error::Hopeless { restarts: MOST_RESTARTS, seconds: self.now });
+            if self.outcome.restarts == MAX_RESTARTS {
+                return Err(Error::Hopeless { restarts: MAX_RESTARTS, seconds: self.now });
             }
-            self.house();
+            self.assign_root();
         }
         Ok(())
     }
 
-    /// Drops the closures that were stolen from a lost stack, and recursively those stolen from
-    /// them.
+    /// Drops the closures stolen from a lost stack, and recursively those stolen from them.
     fn drop_orphan(&mut self, first: StackId) {
         let mut orphans = vec![first];
         while let Some(id) = orphans.pop() {

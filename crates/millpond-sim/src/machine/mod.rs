@@ -1,22 +1,22 @@
 //! The machine: events in the order of time, and the actions of processors at these events.
 //!
-//! 1. A processor that works has one event: when it next reaches something that may concern others.
-//!    That is the end of its stack, or a child that a thief took. Until then its state is not
-//!    updated. Before another processor reads its stack, the machine lets it catch up.
-//! 2. At the end of a stack the closure at its root is finished on its victim's stack. If that one
-//!    was suspended for this closure, the processor continues with it. Otherwise the processor
-//!    becomes a thief.
-//! 3. At a stolen child that is unfinished the stack is suspended. It stays with its holder, and
-//!    thieves may take from it. The holder becomes a thief. It scans its own suspended stacks first
-//!    (DDS §3: first locally), which may take time, too.
+//! 1. A working processor has one event: when it reaches the end of its stack, or a child taken by
+//!    a thief. Until then its state is not updated. Before another processor reads its stack, the
+//!    machine lets it catch up.
+//! 2. At the end of a stack, its root closure finishes on the victim's stack. If the victim's stack
+//!    was suspended for this closure, the processor continues with that stack. Otherwise the
+//!    processor becomes a thief.
+//! 3. At an unfinished stolen child, the stack is suspended. It stays with its holder, and thieves
+//!    may take from it. The holder becomes a thief, and scans its own suspended stacks first (DDS
+//!    §3: first locally), which may take time, too.
 //! 4. A thief asks a processor chosen at random. The request takes effect after half the latency;
 //!    the answer arrives after the whole. Stolen closures arrive later, by their size over the
 //!    bandwidth. If it is refused, the thief asks another processor.
-//! 5. If a thief takes several closures, each is a stack of its own with one closure. The thief
-//!    begins the next one when it would otherwise look for work. No other processor can take it.
+//! 5. If a thief takes several closures, each has its own stack. The thief begins the next one when
+//!    it would otherwise steal. No other processor can take it.
 //!
-//! Events at the same time are processed in the order in which they were made, so that a seed
-//! determines everything.
+//! Simultaneous events are processed in the order of their creation, so that a seed determines
+//! everything.
 
 mod faults;
 #[cfg(test)]
@@ -28,7 +28,7 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use millpond::stack::policy::Victims;
 
-use crate::config::{Config, Error, MOST_WORK, Outcome};
+use crate::config::{Config, Error, MAX_WORK_NANOS, Outcome};
 use crate::frame::StackId;
 use crate::load::Load;
 use crate::program::{Program, Size, Work};
@@ -50,37 +50,36 @@ use crate::stack::{Came, Stack, Standing, Tally};
 ///
 /// # Errors
 ///
-/// - No processor is ever alive, or processors that have left hold all remaining work.
+/// - No processor is ever alive, or all remaining work is held by processors that have left.
 /// - A number is out of range.
 /// - The program has more than 10^8 seconds of work.
-/// - Almost all events are refused requests or changes of speed, so that the simulation would not
-///   end.
+/// - Almost all events are refused requests or changes of speed, so the simulation would not end.
 pub fn simulate<P: Program>(program: &P, config: &Config) -> Result<Outcome, Error> {
     config.check()?;
     let size = program.size(&program.root());
-    if size.work > MOST_WORK || size.tasks == u64::MAX {
+    if size.work > MAX_WORK_NANOS || size.tasks == u64::MAX {
         return Err(Error::TooLarge);
     }
     Machine::new(program, config).run()
 }
 
-/// The maximum expected number of refusals. So many take one to three minutes to simulate.
-const MOST_REFUSALS: f64 = 1e9;
-/// The number of refusals between two estimates: some seconds.
-const REFUSALS_A_LOOK: u64 = 50_000_000;
-/// The maximum number of changes of speed, for all processors together. Each takes memory. The next
-/// is the minimum per processor.
-const MOST_CHANGES: usize = 10_000_000;
-const LEAST_CHANGES: usize = 1000;
+/// The maximum expected number of refusals. Simulating them takes one to three minutes.
+const MAX_REFUSALS: f64 = 1e9;
+/// The number of refusals between two checks: several seconds.
+const REFUSALS_PER_CHECK: u64 = 50_000_000;
+/// The maximum number of changes of speed, over all processors, because each takes memory. The next
+/// constant is the minimum per processor.
+const MAX_CHANGES: usize = 10_000_000;
+const MIN_CHANGES_PER_PROCESSOR: usize = 1000;
 
 /// The events of a processor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum What {
-    /// It reaches something that may concern others.
+    /// It reaches the end of its stack, or a stolen child.
     Comes,
     /// Its request for work reaches a victim.
     Asks { victim: usize },
-    /// An answer arrives, or what it took from its own stacks; or it should scan again.
+    /// An answer arrives, or a closure from its own stacks; or it should scan again.
     Answered,
     /// Its speed changes.
     Changes,
@@ -118,9 +117,10 @@ struct Processor {
     /// Neither gone nor faulty.
     alive: bool,
     active: Option<StackId>,
-    /// Stacks on their way to it, and those that arrived with one that it has begun.
+    /// Stacks on their way to it, and those that arrived together with one that it has begun.
     sent: VecDeque<StackId>,
-    /// The fraction of a closure that it may still take: the average need not be an integer.
+    /// The fraction of a closure that it may still take, because the average need not be an
+    /// integer.
     owed: f64,
     suspended: Vec<StackId>,
     /// Its capacity when it began to work on the active stack. `used` is the work since then.
@@ -145,18 +145,18 @@ struct Machine<'a, P: Program> {
     sequence: u64,
     /// The number of pending changes of speed.
     changes: usize,
-    /// The number of stacks that a processor works on, or that are being sent. While there are
-    /// some, refused thieves need not give up.
+    /// The number of stacks that are running or being sent. While there are any, refused thieves
+    /// need not give up.
     moving: usize,
     now: f64,
     finished: bool,
     /// The program's root has no holder yet, or lost it.
-    homeless: bool,
+    is_root_unassigned: bool,
     tally: Tally,
     load: Load,
     outcome: Outcome,
-    /// The number of refusals between two estimates.
-    refusals_a_look: u64,
+    /// The number of refusals between two checks.
+    refusals_per_check: u64,
     /// All processors catch up at every event. A test shows that this changes nothing.
     #[cfg(test)]
     eager: bool,
@@ -164,7 +164,7 @@ struct Machine<'a, P: Program> {
 
 impl<'a, P: Program> Machine<'a, P> {
     fn new(program: &'a P, config: &'a Config) -> Self {
-        let most = LEAST_CHANGES.max(MOST_CHANGES / config.speeds.len().max(1));
+        let most = MIN_CHANGES_PER_PROCESSOR.max(MAX_CHANGES / config.speeds.len().max(1));
         let processors = config.speeds.iter().enumerate().map(|(number, speed)| Processor {
             speed: speed.clone().limited(most),
             victims: Victims::of_thief(mix(config.seed).wrapping_add(number as u64) as usize),
@@ -212,11 +212,11 @@ impl<'a, P: Program> Machine<'a, P> {
             moving: 0,
             now: 0.0,
             finished: false,
-            homeless: true,
+            is_root_unassigned: true,
             tally: Tally::default(),
             load: Load::new(),
             outcome,
-            refusals_a_look: REFUSALS_A_LOOK,
+            refusals_per_check: REFUSALS_PER_CHECK,
             #[cfg(test)]
             eager: false,
         }
@@ -233,11 +233,11 @@ impl<'a, P: Program> Machine<'a, P> {
             self.processors[number].alive = alive;
             self.await_change(number);
         }
-        self.house();
+        self.assign_root();
         for number in 0..self.processors.len() {
             let idle = self.processors[number].alive && self.processors[number].active.is_none();
             if idle && !self.finished {
-                self.look(number);
+                self.find_work(number);
             }
         }
         while !self.finished {
@@ -287,18 +287,18 @@ impl<'a, P: Program> Machine<'a, P> {
         self.stacks.get_mut(&id).expect("a stack exists while something refers to it")
     }
 
-    /// Gives the root to the first processor that is alive, if there is one.
-    fn house(&mut self) {
+    /// Gives the root to the first live processor, if any.
+    fn assign_root(&mut self) {
         let Some(first) = self.processors.iter().position(|p| p.alive) else { return };
         let root = self.program.root();
         let size: Size = self.program.size(&root);
-        self.homeless = false;
+        self.is_root_unassigned = false;
         let stack = self.new_stack(Stack::new(root, size, None, first));
-        self.go_on(first, stack);
+        self.work_on(first, stack);
     }
 
     /// The processor works on a stack from now on.
-    fn go_on(&mut self, number: usize, id: StackId) {
+    fn work_on(&mut self, number: usize, id: StackId) {
         self.begin(number, id);
         self.come(number);
     }
@@ -315,7 +315,7 @@ impl<'a, P: Program> Machine<'a, P> {
                     self.rest(number);
                     self.stack(id).standing = Standing::Suspended;
                     self.processors[number].suspended.push(id);
-                    return self.look(number);
+                    return self.find_work(number);
                 }
                 Came::ToTheEnd => {
                     self.rest(number);
@@ -326,7 +326,7 @@ impl<'a, P: Program> Machine<'a, P> {
                     };
                     let upper = self.stack(origin.stack);
                     if !upper.finish_stolen(origin) {
-                        return self.look(number);
+                        return self.find_work(number);
                     }
                     let holder = upper.holder;
                     self.processors[holder].suspended.retain(|&other| other != origin.stack);
@@ -402,11 +402,11 @@ impl<'a, P: Program> Machine<'a, P> {
         });
     }
 
-    /// Whether thieves will ask too often before all work is done. The share of work that is done
-    /// gives an estimate. While one task prepares the work of all others, that share is too small.
-    /// So another bound applies: no processor is idle for longer than p·D/Π ([DDS](crate#sources)
-    /// §4).
-    fn look_ahead(&mut self) -> Result<(), Error> {
+    /// Fails if thieves will ask too often before all work is done, estimated from the share of
+    /// work that is done. While one task prepares the work of all others, that share is too small.
+    /// So another bound applies, too: no processor is idle for longer than p·D/Π
+    /// ([DDS](crate#sources) §4).
+    fn check_refusals(&mut self) -> Result<(), Error> {
         (0..self.processors.len()).for_each(|number| self.catch_up(number));
         let (refused, latency, processors) =
             (self.outcome.failed_attempts, self.config.latency, self.processors.len() as f64);
@@ -415,19 +415,19 @@ impl<'a, P: Program> Machine<'a, P> {
         let by_span = |span: f64| processors * (processors * span / speed) / latency;
         let by_share = refused as f64 / share;
         let expected = self.outcome.span_seconds.map_or(by_share, |span| by_share.min(by_span(span)));
-        if expected.max(refused as f64) <= MOST_REFUSALS {
+        if expected.max(refused as f64) <= MAX_REFUSALS {
             return Ok(());
         }
         Err(Error::Refused { refused, share, seconds: self.now, latency })
     }
 
-    /// The work that all processors could have done until now, in seconds at unit speed.
+    /// The possible work of all processors until now, in seconds at unit speed.
     fn capacity(&mut self) -> f64 {
         let now = self.now;
         self.processors.iter_mut().map(|processor| processor.speed.capacity(now) / 1e9).sum()
     }
 
-    /// No more events: a processor that has left holds the remaining work, or its speed is not
+    /// No more events: the remaining work is held by a processor that has left, or its speed is not
     /// drawn any further.
     fn stuck(&self) -> Error {
         if let Some(error) = self.restless() {

@@ -28,7 +28,7 @@ fn same_with(program: &impl Program, of: &str, mut config: Config) {
 }
 
 #[test]
-fn looking_at_everybody_all_the_time_changes_nothing() {
+fn catching_up_at_every_event_changes_nothing() {
     for (of, processors) in [("constant", 7), ("uniform:1..4", 13), ("uniform:1..4:0.01", 5), ("churn:0.05:0.01", 9)] {
         same(&Fib::new(20, 5, 50_000, Costs::PAPER), of, processors);
         same(&Knary::new(5, 5, 2, 0, 50_000, Costs::PAPER), of, processors);
@@ -38,7 +38,7 @@ fn looking_at_everybody_all_the_time_changes_nothing() {
     }
 }
 
-/// A tree of bodies that create their children while they run. Every second child runs after the
+/// A tree of bodies that create their children while running. Every second child runs after the
 /// previous one. The task is its height.
 struct Soon;
 
@@ -74,7 +74,7 @@ fn what_is_taken_at_once_need_be_no_integer() {
     let (knary, config) = (Knary::new(2, 100, 0, 0, BODY, Costs::NONE), Config { at_once: 2.25, ..Config::of(2) });
     let mut machine = Machine::new(&knary, &config);
     machine.processors[0].alive = true;
-    machine.house();
+    machine.assign_root();
     // It runs the first of its children.
     machine.now = 1.5 * BODY as f64 / 1e9;
     machine.catch_up(0);
@@ -92,13 +92,12 @@ fn thieves_give_up_when_there_is_no_end() {
         let (one, config) = (Fib::new(1, 1, seconds * 1_000_000_000, Costs::NONE), Config::of(2));
         let config = Config { latency: 1e-6, ..config };
         let mut machine = Machine::new(&one, &config);
-        machine.refusals_a_look = 1000;
+        machine.refusals_per_check = 1000;
         machine.run()
     };
     let Err(Error::Refused { refused, seconds, share, .. }) = simulated(10_000) else { panic!("too long") };
     assert!(refused == 1000 && (seconds - 1e-3).abs() < 1e-5 && (share - 1e-7).abs() < 1e-9, "{seconds}, {share}");
-    // The same number of refusals is tolerated for a shorter task, of which they are a larger
-    // share.
+    // A shorter task tolerates as many refusals, because they are a larger share of it.
     assert_eq!(simulated(1).unwrap().seconds, 1.0);
 }
 
@@ -109,7 +108,7 @@ fn one_task_that_prepares_much_is_waited_for() {
     let knary = Knary::new(2, 1000, 0, 0, 100_000_000, Costs { task: 100_000, argument: 0 });
     let config = Config { latency: 1e-6, ..Config::of(2) };
     let mut machine = Machine::new(&knary, &config);
-    machine.refusals_a_look = 50_000;
+    machine.refusals_per_check = 50_000;
     let outcome = machine.run().unwrap();
     assert!(outcome.failed_attempts > 50_000 && outcome.idle_share < 0.01, "{outcome:?}");
 }

@@ -10,16 +10,16 @@ use crate::stack::{Place, Stack};
 const REQUEST_BYTES: u64 = 64;
 
 impl<P: Program> Machine<'_, P> {
-    /// A processor without work looks for some. It first begins what it took with something else.
-    /// Then it scans its own suspended stacks. Then it asks another processor.
-    pub(super) fn look(&mut self, number: usize) {
-        // Earlier events of this processor do not count any more.
+    /// A processor without work begins another closure of its last theft. If there is none, it
+    /// scans its own suspended stacks. If they have no ready closure, it asks another processor.
+    pub(super) fn find_work(&mut self, number: usize) {
+        // Earlier events of this processor no longer count.
         self.processors[number].stamp += 1;
         if !self.processors[number].alive {
             return;
         }
         if let Some(id) = self.next_sent(number) {
-            return self.go_on(number, id);
+            return self.work_on(number, id);
         }
         if self.take_from(number, number).is_some() {
             self.outcome.own_steals += self.processors[number].sent.len() as u64;
@@ -47,8 +47,8 @@ impl<P: Program> Machine<'_, P> {
     }
 
     /// A thief takes ready closures from a victim's stacks, as many as it takes at once. Each
-    /// becomes the root of a stack that is sent to the thief. Returns their size in bytes, if there
-    /// are any.
+    /// becomes the root of a stack, which is sent to the thief. Returns their total bytes, or
+    /// `None` without closures.
     pub(super) fn take_from(&mut self, thief: usize, victim: usize) -> Option<u64> {
         let mut bytes = self.take(thief, victim)?;
         let processor = &mut self.processors[thief];
@@ -62,7 +62,7 @@ impl<P: Program> Machine<'_, P> {
         Some(bytes)
     }
 
-    /// A thief takes one closure of a victim. A stack with that as its root is sent to the thief.
+    /// A thief takes one closure of a victim. A stack with this root is sent to the thief.
     fn take(&mut self, thief: usize, victim: usize) -> Option<u64> {
         let place = self.find(victim)?;
         let id = self.next_stack + 1;
@@ -90,11 +90,11 @@ impl<P: Program> Machine<'_, P> {
         Ok(())
     }
 
-    /// There was no work. The thief gets a refusal.
+    /// The victim has no ready closure. The thief gets a refusal.
     fn refuse(&mut self, thief: usize, answer: f64) -> Result<(), Error> {
         self.outcome.failed_attempts += 1;
-        if self.outcome.failed_attempts.is_multiple_of(self.refusals_a_look) {
-            self.look_ahead()?;
+        if self.outcome.failed_attempts.is_multiple_of(self.refusals_per_check) {
+            self.check_refusals()?;
         }
         self.send(REQUEST_BYTES);
         if self.moving == 0
@@ -104,8 +104,8 @@ impl<P: Program> Machine<'_, P> {
             return Err(self.stuck());
         }
         if self.processors[thief].suspended.is_empty() {
-            // After the refusal the next request follows at once: nothing else can happen to the
-            // thief.
+            // After the refusal the next request follows at once, because nothing else can happen
+            // to the thief.
             let processors = self.processors.len();
             let next = self.processors[thief].victims.pick(processors, thief);
             self.push(self.now + self.config.latency, thief, What::Asks { victim: next });
@@ -118,12 +118,12 @@ impl<P: Program> Machine<'_, P> {
     /// A thief gets its answer.
     pub(super) fn answered(&mut self, thief: usize) {
         match self.next_sent(thief) {
-            Some(id) => self.go_on(thief, id),
-            None => self.look(thief),
+            Some(id) => self.work_on(thief, id),
+            None => self.find_work(thief),
         }
     }
 
-    /// The next closure that the thief begins, of those that it took.
+    /// The next closure to begin, of the last theft.
     fn next_sent(&mut self, thief: usize) -> Option<StackId> {
         let id = self.processors[thief].sent.pop_front()?;
         self.moving -= 1;

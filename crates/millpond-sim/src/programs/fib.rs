@@ -4,8 +4,8 @@ use millpond::depend::Mode::{Read, Write};
 
 use crate::program::{Children, Costs, Program, Size, Work};
 
-/// `fib(n)`. For numbers up to the cut-off a leaf runs the serial program, which takes the same
-/// time for each.
+/// `fib(n)`. For numbers up to the cut-off, a leaf runs the serial program. All leaves take the
+/// same time.
 ///
 /// ```
 /// use millpond_sim::{Costs, Program, programs::Fib};

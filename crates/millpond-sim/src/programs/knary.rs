@@ -7,7 +7,7 @@ use millpond::depend::Mode::{Inout, Read};
 use crate::program::{Children, Costs, Program, Size, Work};
 
 /// `knary(n, k, r)`. The root has level n, and a node at the level of the cut-off is a leaf. With
-/// cut-off 1 it is Cilk's tree of n levels, and that of the workload `knary`.
+/// cut-off 1 it is the tree of the workload `knary`: Cilk's, of n levels.
 ///
 /// ```
 /// use millpond_sim::{Costs, Program, programs::Knary};

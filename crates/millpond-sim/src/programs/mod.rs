@@ -1,4 +1,4 @@
-//! Programs: those of the paper, and recordings.
+//! Programs: the paper's, and recordings.
 
 mod fib;
 mod knary;

@@ -1,12 +1,12 @@
 //! n queens on a board of n × n, row by row. It is a model of the tree, because the true one has
 //! too many nodes.
 //!
-//! A node in row i has n − 14i/5 children. That is close to the mean number of squares that i
-//! queens leave free. Its work is divided among the children in proportion to numbers from 0.5 to
-//! 1.5. These numbers follow from the child's position in the tree. The division ends at the rows
-//! that a leaf solves. (The numbers' coefficient of variation is 0.29. That of the true subtrees of
-//! 11 queens is 0.06, 0.08, 0.17 and 0.27 in the first four rows.) So the tree is irregular,
-//! depends on a seed, and has exactly the given work.
+//! A node in row i has n − 14i/5 children. This is close to the mean number of squares left free by
+//! i queens. Its work is divided among the children in proportion to numbers from 0.5 to 1.5. These
+//! numbers follow from the child's position in the tree. The division ends at the rows solved by a
+//! leaf. (The numbers' coefficient of variation is 0.29. For the true subtrees of 11 queens it is
+//! 0.06, 0.08, 0.17 and 0.27 in the first four rows.) So the tree is irregular, depends on a seed,
+//! and has exactly the given work.
 
 use crate::program::{Children, Costs, Program, Size, Work};
 use crate::random::{Random, mix};
@@ -40,8 +40,8 @@ pub struct Task {
 }
 
 impl NQueens {
-    /// A leaf fills the last `cutoff` rows. All tasks together take `work` nanoseconds, with the
-    /// cost of their creation.
+    /// A leaf fills the last `cutoff` rows. All tasks together take `work` nanoseconds, including
+    /// their creation.
     pub fn new(n: u32, cutoff: u32, work: Work, costs: Costs, seed: u64) -> Self {
         let rows = n - cutoff.min(n);
         let mut tasks = vec![1_u64; rows as usize + 1];
@@ -58,7 +58,7 @@ impl NQueens {
         (0..rows).fold(1, |leaves: u64, row| leaves.saturating_mul(branches(self.n, row)))
     }
 
-    /// The cost to create all tasks. The work must be at least this.
+    /// The cost of creating all tasks: the minimum work.
     pub fn creation(&self) -> Work {
         self.costs.of(3).saturating_mul(self.tasks[0] - 1)
     }

@@ -1,9 +1,9 @@
 //! A recording as a program.
 //!
-//! A body that waits is cut at each wait. The part before the first wait is the body. Each part
-//! after a wait is a child of its own. It waits for the previous part, and for what the body
-//! awaited. The tasks that a part spawns come after it. The parts do not count as tasks. Thieves
-//! can take tasks that the first part spawns from their spawn on.
+//! A body is cut at each of its waits. The part before the first wait is the body. Each later part
+//! is a child, which waits for the previous part and for whatever the body awaited. The tasks
+//! spawned by a part come after it. Parts do not count as tasks. Thieves can take tasks spawned by
+//! the first part from their spawn on.
 
 use millpond::depend::Mode::{self, Inout, Read, Write};
 use millpond_trace::{ReadError, Recording, Step};
@@ -56,7 +56,7 @@ struct Child {
 /// At the end of a body, whatever its work.
 const END: Work = Work::MAX;
 
-/// Numbers of additional data: the result of a part, and a task that is awaited.
+/// Numbers of additional data: the result of a part, and an awaited task.
 const PART: u64 = 1 << 62;
 const AWAITED: u64 = 1 << 63;
 
@@ -112,7 +112,7 @@ impl Cutter<'_> {
         }
     }
 
-    /// A task that a later part spawns comes after that part.
+    /// A task spawned by a later part comes after that part.
     fn spawn(&mut self, node: u32, mut accesses: Vec<(u64, Mode)>) {
         accesses.push((AWAITED | u64::from(node), Write));
         accesses.extend(self.part.map(|(_, number)| (PART | number, Read)));

@@ -5,7 +5,7 @@ use millpond::depend::Mode::{Read, Write};
 
 use crate::program::{Children, Costs, Program, Size, Work};
 
-/// Block i of a step reads blocks i − 1, i and i + 1 of the previous step. It creates its tiles,
+/// Block i of a step reads blocks i − 1, i and i + 1 of the previous step, and creates its tiles,
 /// which are independent. All blocks are children of one task. With one tile per block, the blocks
 /// are the tiles.
 ///
@@ -24,7 +24,7 @@ pub struct Stencil {
     costs: Costs,
 }
 
-/// The task that creates all blocks, a block with this number of tiles, or a tile.
+/// The task creating all blocks, a block with this number of tiles, or a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     /// Creates all blocks.

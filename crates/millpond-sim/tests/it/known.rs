@@ -206,7 +206,7 @@ fn none_and_nonsense() {
         let says = format!("latency: {latency} is not a time from 1e-9 to 1e6 s");
         assert_eq!(with(&|c| c.latency = latency), says);
     }
-    let says = "bandwidth: NaN is not bytes a second from 1e3 to 1e18";
+    let says = "bandwidth: NaN is not bytes per second from 1e3 to 1e18";
     assert_eq!(with(&|c| c.bandwidth = f64::NAN), says);
     let often = with(&|c| {
         c.fault_below = 0.5;

@@ -40,19 +40,19 @@ const COUNTS: [usize; 4] = [32, 100, 320, 1422];
 /// The exponents of the steals over p, and over D, are 1 at most, but for what chance does. And without any slack: from 100
 /// processors on (below, there is work enough for all) the steals for each p·D do not grow.
 fn no_faster(name: &str, spans: &[f64], steals: &[[f64; 4]]) {
-    const MOST: f64 = 1.1;
+    const MAX_EXPONENT: f64 = 1.1;
     let counts = COUNTS.map(|count| count as f64);
     for (span, steals) in spans.iter().zip(steals) {
         let over_p = slope(counts.into_iter().zip(steals.iter().copied()));
         println!("{name}, D = {} s: p^{over_p:.2}", span / 1e9);
-        assert!(over_p <= MOST, "{name}, D = {} s: p^{over_p}, {steals:?}", span / 1e9);
+        assert!(over_p <= MAX_EXPONENT, "{name}, D = {} s: p^{over_p}, {steals:?}", span / 1e9);
         let (few, many) = (steals[1] / counts[1], steals[3] / counts[3]);
         assert!(many <= few, "{name}, D = {} s: {few} and {many} for each p", span / 1e9);
     }
     for (number, count) in COUNTS.iter().enumerate() {
         let over_d = slope(spans.iter().copied().zip(steals.iter().map(|steals| steals[number])));
         println!("{name}, p = {count}: D^{over_d:.2}");
-        assert!(over_d <= MOST, "{name}, p = {count}: D^{over_d}, {steals:?}");
+        assert!(over_d <= MAX_EXPONENT, "{name}, p = {count}: D^{over_d}, {steals:?}");
     }
 }
 

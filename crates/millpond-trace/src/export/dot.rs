@@ -1,13 +1,13 @@
-//! The graph for Graphviz: tasks, and the generations of versions of data that order them.
+//! The graph for Graphviz: tasks, and the generations of versions of data, which order them.
 //!
 //! A generation is a small node between its members and their successors: "a series of successively
 //! spawned tasks that apply the same annotation to the object" ([TG](crate#sources) §3.2). Its text
 //! names it: `d3 v1 g2 inout` is the third generation of the second version of datum `d3`. So n
-//! accesses that wait for m take m + n edges, not m · n (the hypergraph of TG §4.2). Each version
+//! accesses waiting for m take m + n edges, not m · n (the hypergraph of TG §4.2). Each version
 //! begins a new series: no edge leads to a `write` (TG §3.3).
 //!
-//! A box has a body and what it spawns. A parent is complete when all in its box are. So a
-//! successor of a parent waits for the point at the box's end.
+//! A box has a body and what it spawns. A parent is complete when its whole box is, so its
+//! successors wait for the point at the box's end.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::{Display, Formatter};
@@ -23,11 +23,11 @@ use crate::model::{Does, Ix, Kind, On, Run};
 use super::names::{self, Data};
 use super::svg::{GREY, PALETTE, shortened};
 
-/// The maximum number of tasks that [`write_dot`](Recording::write_dot) draws. Graphviz takes
-/// minutes for more, and the picture would be unreadable.
-pub const MOST_TASKS: usize = 500;
+/// The maximum number of tasks in [`write_dot`](Recording::write_dot). For more, Graphviz takes
+/// minutes, and the picture is unreadable.
+pub const MAX_TASKS: usize = 500;
 /// The maximum length of a label, without its folders. A longer one makes the node too wide.
-const MOST_LETTERS: usize = 28;
+const MAX_LETTERS: usize = 28;
 
 /// Why a graph was not written.
 #[derive(Debug, thiserror::Error)]
@@ -52,9 +52,9 @@ impl Recording {
     /// Writes the graph for Graphviz (`dot -Tsvg`).
     ///
     /// - A task is a node, with its label and indices.
-    /// - A generation of a version of a datum is a small node, between its tasks and those that
-    ///   wait for them.
-    /// - A box contains what a scope or parent spawned.
+    /// - A generation of a version of a datum is a small node, between its tasks and the waiting
+    ///   ones.
+    /// - A box contains the tasks spawned by a scope or parent.
     ///
     /// Data are numbered by their first use.
     ///
@@ -84,8 +84,8 @@ impl Recording {
         // Scopes are nested boxes, so they count, too.
         let tasks = run.tasks().count();
         let tasks = tasks.max(run.known().count() - tasks);
-        if tasks > MOST_TASKS {
-            return Err(DotError::TooLarge { tasks, limit: MOST_TASKS });
+        if tasks > MAX_TASKS {
+            return Err(DotError::TooLarge { tasks, limit: MAX_TASKS });
         }
         let graph = Graph::of(&run);
         let mut dot = Dot::of(&run, &graph, BufWriter::new(out));
@@ -107,7 +107,7 @@ struct Dot<'a, W: Write> {
     data: Data,
     /// The scopes that bodies opened.
     opened: HashMap<Ix, Vec<Ix>>,
-    /// The generations of each scope's data that are not drawn yet.
+    /// The generations of each scope's data, as far as not drawn yet.
     generations: HashMap<Ix, Vec<Gen>>,
     colours: HashMap<u32, &'static str>,
 }
@@ -139,13 +139,13 @@ impl<'a, W: Write> Dot<'a, W> {
         writeln!(self.out, "  edge [arrowsize=0.6, color=\"#444444\", fontname=\"Helvetica\", fontsize=9]")
     }
 
-    /// The bodies that nothing within the recording spawned or opened.
+    /// The bodies without a spawn or opening in the recording.
     fn roots(&self) -> Vec<Ix> {
         let is_root = |spawner: Option<Ix>| spawner.is_none_or(|spawner| !self.run.body(spawner).known);
         self.run.known().filter(|(_, body)| is_root(body.spawner)).map(|(ix, _)| ix).collect()
     }
 
-    /// Draws a body: a node. If the body can spawn, also a box with the node and what it spawned.
+    /// Draws a body as a node. If it can spawn, the node is in a box with the spawned bodies.
     fn body(&mut self, ix: Ix, depth: usize) -> io::Result<()> {
         if !self.is_box(ix) {
             let parent = self.run.body(ix).kind == Kind::Task(Role::Parent);
@@ -159,7 +159,7 @@ impl<'a, W: Write> Dot<'a, W> {
             self.body(child, depth + 1)?;
             writeln!(self.out, "{indent}  b{ix} -> b{child} [style=invis]")?;
             if self.has_end(ix) {
-                // Keeps the end below everything else.
+                // Keeps the end at the bottom.
                 writeln!(self.out, "{indent}  {} -> e{ix} [style=invis]", self.end(child))?;
             }
         }
@@ -179,7 +179,7 @@ impl<'a, W: Write> Dot<'a, W> {
             Kind::Task(Role::Leaf | Role::Parent) => String::new(),
             other => format!("{} ", names::kind(other)),
         };
-        let label = format!("{what}{}", shortened(&run.title(ix), MOST_LETTERS));
+        let label = format!("{what}{}", shortened(&run.title(ix), MAX_LETTERS));
         let colour = self.colours.get(&body.label).filter(|_| body.kind != Kind::Scope).unwrap_or(&"#ffffff");
         writeln!(self.out, "{indent}b{ix} [label=\"{}\", fillcolor=\"{colour}\", {look}]", Escaped(&label))
     }
@@ -188,13 +188,13 @@ impl<'a, W: Write> Dot<'a, W> {
         self.run.body(ix).kind == Kind::Scope || !self.inside(ix).is_empty()
     }
 
-    /// What a body spawned or opened.
+    /// The bodies spawned or opened by a body.
     fn inside(&self, ix: Ix) -> Vec<Ix> {
         let opened = self.opened.get(&ix).into_iter().flatten();
         self.graph.children[ix as usize].iter().chain(opened).copied().collect()
     }
 
-    /// Whether a body is complete later than it ends. Nothing in a graph waits for a scope.
+    /// Whether a body completes after its end. Nothing in a graph waits for a scope.
     fn has_end(&self, ix: Ix) -> bool {
         self.is_box(ix) && self.run.body(ix).kind != Kind::Scope
     }

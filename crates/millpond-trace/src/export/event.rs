@@ -1,6 +1,6 @@
 //! The structure of trace events: the fields of the format, and the content of `args`.
 //!
-//! All of it borrows. There are several events per task, so each text is made when it is written.
+//! All of it borrows. There are several events per task, so texts are made during writing.
 
 use std::fmt::Display;
 
@@ -24,7 +24,7 @@ pub(super) struct Event<N, A = ()> {
     pub(super) tid: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) id: Option<u32>,
-    /// What the end of an arrow is bound to: `e` for the enclosing slice.
+    /// The binding of an arrow's end: `e` for the enclosing slice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) bp: Option<&'static str>,
     /// The scope of an instant event: `p` for all tracks.
@@ -34,7 +34,7 @@ pub(super) struct Event<N, A = ()> {
     pub(super) args: Option<A>,
 }
 
-/// The one process of a trace.
+/// The only process of a trace.
 pub(super) const PID: u32 = 1;
 
 impl<N, A> Event<N, A> {
@@ -48,15 +48,15 @@ impl<N, A> Event<N, A> {
 pub(super) struct Micros(pub(super) u64);
 
 impl Serialize for Micros {
-    /// Viewers convert this to whole nanoseconds and truncate. A fraction that is slightly too low
-    /// would put the ends of two slices on different nanoseconds. Then they would not nest.
+    /// Viewers truncate this to whole nanoseconds. A slightly too low fraction would put the ends
+    /// of two slices on different nanoseconds, so they would not nest.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let micros = self.0 as f64 / 1000.0;
         serializer.serialize_f64(if ((micros * 1000.0) as u64) < self.0 { micros.next_up() } else { micros })
     }
 }
 
-/// A text that is made when it is written.
+/// A text made during writing.
 pub(super) struct Text<T>(pub(super) T);
 
 impl<T: Display> Serialize for Text<T> {
@@ -91,7 +91,7 @@ pub(super) struct Began<'a> {
 #[derive(Default)]
 pub(super) struct Waits<'a>(pub(super) [Option<(&'static str, Waiting<'a>)>; 3]);
 
-/// The time of a wait, and the task whose release ended it.
+/// A wait's time, and the task whose release ended it.
 #[derive(Serialize)]
 pub(super) struct Waiting<'a> {
     pub(super) us: Micros,
@@ -104,7 +104,7 @@ impl Waits<'_> {
         self.0.iter().all(Option::is_none)
     }
 
-    /// The longest, if there are several.
+    /// Of several, the longest.
     pub(super) fn longest(&self) -> Option<&'static str> {
         let waits = || self.0.iter().flatten();
         waits().max_by_key(|(_, waiting)| waiting.us).filter(|_| waits().count() > 1).map(|(what, _)| *what)
@@ -160,7 +160,7 @@ pub(super) struct Stood<'a> {
 #[derive(Serialize)]
 pub(super) struct Idle<'a> {
     pub(super) reason: Text<crate::idle::Reason>,
-    /// The body that the next one had waited for.
+    /// The body for which the next one had waited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) on: Option<Text<Unique<'a>>>,
 }

@@ -1,4 +1,4 @@
-//! The arrows of a timeline: from the event that made a task ready to the task.
+//! The arrows of a timeline: to each task, from the event that made it ready.
 
 use crate::model::{Body, Ix, Run};
 
@@ -11,7 +11,7 @@ pub(super) struct Flow {
     pub(super) why: &'static str,
     /// Indices into [`Run::tracks`], and times.
     pub(super) from: (u32, u64),
-    /// The beginning of the slice with that point, and the time when something first runs on top of
+    /// The beginning of the slice with that point, and the time when a body first runs on top of
     /// it.
     pub(super) slice: (u64, u64),
     pub(super) to: (u32, u64),
@@ -19,8 +19,8 @@ pub(super) struct Flow {
 
 /// The arrow to a task: from the end of its last wait, or else from its spawn.
 ///
-/// A task that ran at its spawn has none: it is drawn on top of its spawner. There is also none
-/// from outside of the recording.
+/// A task that ran at its spawn has none, because it is drawn on top of its spawner. There is also
+/// none from outside the recording.
 pub(super) fn to(run: &Run, places: &Places, ix: Ix) -> Option<Flow> {
     let (task, start) = (run.body(ix), places.first(ix)?);
     match last_release(task) {
@@ -44,7 +44,7 @@ pub(super) fn last_release(task: &Body) -> Option<(&'static str, u64, Option<Ix>
     }
 }
 
-/// What a task waits for until its last access is granted.
+/// The reason of a task's wait until its last access is granted.
 pub(super) fn waited_for(task: &Body) -> &'static str {
     if task.pending { "pending precondition" } else { "data" }
 }
@@ -52,7 +52,7 @@ pub(super) fn waited_for(task: &Body) -> &'static str {
 /// An arrow from `place` at the time of the release, or from its end. It is clamped to `place`,
 /// because clocks may disagree.
 fn arrow(why: &'static str, place: &Place, ended: Option<u64>, at: u64, start: &Place) -> Flow {
-    // A body that has ended released at its end, even if the event is later.
+    // A finished body released at its end, even if the event is later.
     let released = ended.map_or(at, |ended| ended.min(at)).clamp(place.from, place.to);
     let (from, to) = ((place.track, released.min(start.from)), (start.track, start.from));
     Flow { why, from, slice: (place.from, place.alone), to }

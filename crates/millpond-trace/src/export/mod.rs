@@ -1,8 +1,8 @@
 //! Exports recordings for other programs: timelines, graphs and plots.
 //!
-//! Each kind of export has a file. They share `names` (display names), and `svg` and `scale`
-//! (drawing). The timeline uses `slices` (bodies as nested stretches of a track), `flows` (arrows)
-//! and `event` (JSON structures). The picture of a schedule uses `rows`.
+//! Each kind of export has a file. They share `names` (display names), `svg` and `scale` (drawing).
+//! The timeline uses `slices` (bodies as nested stretches of a track), `flows` (arrows) and `event`
+//! (JSON structures). The picture of a schedule uses `rows`.
 
 mod dot;
 mod event;
@@ -16,7 +16,7 @@ mod slices;
 mod speedup;
 pub mod svg;
 
-pub use dot::{DotError, MOST_TASKS as DOT_LIMIT};
+pub use dot::{DotError, MAX_TASKS as DOT_LIMIT};
 
 use crate::format::ReadError;
 

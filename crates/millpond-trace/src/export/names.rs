@@ -12,7 +12,7 @@ use crate::model::{Ix, Kind, On, Run, Wait};
 #[derive(Debug)]
 pub(super) struct Data {
     numbers: HashMap<u64, u32>,
-    /// Indexed like [`Run::accesses`]: a million look-ups take longer than writing the output.
+    /// Indexed like [`Run::accesses`]: a million lookups would take longer than writing the output.
     of_access: Vec<u32>,
 }
 
@@ -61,7 +61,7 @@ impl Display for Datum {
     }
 }
 
-/// The label with its indices, and a number that is unique to the body.
+/// The label with its indices, and the body's unique number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unique<'a>(pub(super) &'a Run, pub(super) Ix);
 
@@ -91,13 +91,13 @@ pub(super) fn cause(cause: Cause) -> &'static str {
     }
 }
 
-/// What a body waits for: another body, or a datum. For a datum, also the task whose release ended
-/// the wait, if it is known.
+/// What a body waits for: another body, or a datum, with the task whose release ended the wait, if
+/// known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Awaited<'a>(Option<Datum>, Option<Unique<'a>>);
 
 impl<'a> Awaited<'a> {
-    /// `None` if it is for an event outside of the runtime.
+    /// `None` for an event outside the runtime.
     pub(super) fn of(run: &'a Run, data: &Data, wait: &Wait) -> Option<Self> {
         match wait.on {
             On::Body(ix) => Some(Unique(run, ix).into()),

@@ -1,14 +1,14 @@
 //! The timeline as JSON trace events, for ui.perfetto.dev and chrome://tracing.
 //!
-//! A track is a thread. A body is a slice on it, and contains the slices of what runs on top of it.
-//! The idle times of a worker are slices next to them.
+//! A track is a thread. A body is a slice on it, and contains the slices of bodies on top of it. A
+//! worker's idle times are slices between them.
 //!
-//! A suspended body is no slice of its thread. What runs there meanwhile may be suspended as well,
-//! and continue later than the body does; but slices must nest. So waits are asynchronous events,
-//! which viewers draw in rows of their own. The slice where the body continues repeats what it
-//! waited for. Arrows (flow events) lead to each task from the event that made it ready.
+//! Slices must nest. A suspended body is no slice, because a body that runs meanwhile may be
+//! suspended as well, and continue later. So waits are asynchronous events, which viewers draw in
+//! separate rows. The slice where the body continues repeats what it waited for. Arrows (flow
+//! events) lead to each task from the event that made it ready.
 //!
-//! Events are written one by one. Memory holds the recording and a few words per slice.
+//! Events are written one by one: memory holds the recording and a few words per slice.
 
 use std::io::{self, BufWriter, Write};
 
@@ -212,7 +212,7 @@ impl<'a, W: Write> Trace<'a, W> {
         }
     }
 
-    /// How long a task waited for what, until it started.
+    /// A task's waits until its start.
     fn waited(&self, task: &Body) -> Waits<'a> {
         let granted = task.granted.map_or(task.spawned, |(at, _)| at);
         let by = |release: Option<(u64, Option<Ix>)>| release.and_then(|(_, by)| by);
@@ -272,7 +272,7 @@ impl<'a, W: Write> Trace<'a, W> {
         Ok(())
     }
 
-    /// Tasks that did not run: poisoned, or cancelled.
+    /// Tasks that were poisoned or cancelled, and did not run.
     fn refused(&mut self) -> io::Result<()> {
         let run = self.run;
         for (ix, task) in run.tasks().filter(|(_, task)| task.started.is_none()) {
@@ -298,9 +298,9 @@ impl<'a, W: Write> Trace<'a, W> {
     fn flow(&mut self, flow: &Flow, id: u32) -> io::Result<()> {
         let (begin, alone) = (self.at(flow.slice.0), self.at(flow.slice.1));
         let end = self.at(flow.to.1);
-        // The start is within the slice, not at its end, where the next slice may begin. It is also
-        // before anything runs on top of the slice: Perfetto binds an arrow to the slice that began
-        // last on the track, even if that has ended.
+        // The start is inside the slice, not at its end, where the next slice may begin. It is also
+        // before any slice on top, because Perfetto binds an arrow to the slice that began last on
+        // the track, even if that has ended.
         let start = Micros(self.at(flow.from.1).min(alone).0.saturating_sub(1)).max(begin).min(end);
         let half = |ph, ts, track| -> Event<&str> {
             Event { id: Some(id), ..Event::new(ph, flow.why, flow.why, ts, self.tid(track)) }

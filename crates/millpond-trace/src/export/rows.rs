@@ -1,7 +1,7 @@
 //! The drawing of each track: bars and gaps, all wide enough to be visible.
 //!
-//! A million tasks have more segments than a picture has pixels. A segment that is too narrow is
-//! drawn as one bar with its neighbours. So the width of the picture bounds the number of bars.
+//! A million tasks have more segments than a picture has pixels. Too narrow segments are merged
+//! into one bar, so the width of the picture bounds the number of bars.
 
 use std::collections::HashMap;
 
@@ -32,8 +32,8 @@ pub(super) struct Bar {
     pub(super) label: u32,
 }
 
-/// The rows of all workers, then of other tracks on which something ran. Segments and gaps shorter
-/// than `least` are merged with their neighbours.
+/// The rows of all workers, then of other tracks with bodies. Segments and gaps shorter than
+/// `least` are merged with their neighbours.
 pub(super) fn rows(run: &Run, window: &Window, least: u64) -> Vec<Row> {
     let mut gaps: HashMap<usize, Vec<Gap>> =
         window.accounts(run).into_iter().map(|(track, account)| (track, account.gaps)).collect();
@@ -69,7 +69,7 @@ fn bars(run: &Run, segments: &[Segment], least: u64) -> Vec<Bar> {
     bars
 }
 
-/// The number of segments in the first bar. The bar ends when it is as long as `least`, or has that
+/// The number of segments in the first bar, which ends when it is as long as `least`, or has as
 /// much room after it.
 fn together(segments: &[Segment], least: u64) -> usize {
     let from = segments[0].from;

@@ -21,12 +21,12 @@ const WIDTH: f64 = 1200.0;
 const LEFT: f64 = 90.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 44.0;
-/// The height for rows, in pixels, unless they would be too low or too high.
+/// The total height of the rows in pixels, unless they would be too low or too high.
 const ROWS: f64 = 900.0;
 /// The maximum number of bars and gaps. It bounds the size of the file, at about 200 bytes each.
-const MOST_BARS: f64 = 20_000.0;
-/// The maximum number of lines from spawner to task. With more the picture is unreadable.
-const MOST_LINES: usize = 200;
+const MAX_BARS: f64 = 20_000.0;
+/// The maximum number of lines from spawner to task. With more, the picture is unreadable.
+const MAX_LINES: usize = 200;
 const LEGEND_LINE: f64 = 18.0;
 
 const STYLE: &str = ".name{font-size:12px;fill:#222}.head{font-size:13px;fill:#222;font-weight:bold}\
@@ -38,13 +38,12 @@ impl Recording {
     /// Draws the schedule as SVG.
     ///
     /// - Each worker has a row.
-    /// - A bar is a time in which a body ran.
+    /// - A bar is a time with a running body.
     /// - A line goes from a task's spawn to its start, if there are at most 200.
     /// - A hatched area is an idle time of a worker.
     /// - White areas are the runtime's time.
     ///
-    /// A viewer shows details under the pointer. Parts that are too narrow are merged with their
-    /// neighbours.
+    /// A viewer shows details under the pointer. Too narrow parts are merged with their neighbours.
     ///
     /// ```
     /// use millpond::{Runtime, Spawn};
@@ -98,7 +97,7 @@ impl<'a> Picture<'a> {
         let ends = run.tracks.iter().filter_map(|line| line.runs.last()).map(|segment| segment.to);
         let to = ends.max().unwrap_or(0).max(window.to);
         let count = run.tracks.len() as f64;
-        let narrowest = (2.0 * width * count / MOST_BARS).max(0.5);
+        let narrowest = (2.0 * width * count / MAX_BARS).max(0.5);
         let least = ((to - window.from) as f64 * narrowest / width).ceil().max(1.0);
         let rows = rows(run, &window, least as u64);
         let pitch = (ROWS / rows.len().max(1) as f64).clamp(14.0, 44.0);
@@ -128,7 +127,7 @@ impl<'a> Picture<'a> {
         self.legend.last().map_or(self.bottom() + 40.0, |(_, (_, y))| *y) + LEGEND_LINE + 6.0
     }
 
-    /// Gives the labels with the most time a colour each, and lays out the legend.
+    /// Gives each of the labels with the most time a colour, and arranges the legend.
     fn choose_colours(&mut self) {
         let mut times: HashMap<u32, u64> = HashMap::new();
         for (_, body) in self.run.known() {
@@ -218,7 +217,7 @@ impl<'a> Picture<'a> {
 
     fn bar<W: Write>(&self, svg: &mut Svg<W>, y: f64, bar: &Bar) -> io::Result<()> {
         let (x, end) = (self.x(bar.from), self.x(bar.to));
-        // Paler if much of it is outside of bodies, but always visible.
+        // Paler if much of it is outside bodies, but always visible.
         let share = bar.busy as f64 / (bar.to - bar.from).max(1) as f64;
         let mut look = format!("fill=\"{}\"", self.colour(bar.label));
         if bar.segments > 1 {
@@ -264,8 +263,8 @@ impl<'a> Picture<'a> {
             let to = (self.x(task.started?), row(task.track)?);
             (!task.on_top && (from.1 != to.1 || to.0 - from.0 > 2.0)).then_some((from, to))
         };
-        let lines: Vec<_> = self.run.tasks().filter_map(line).take(MOST_LINES + 1).collect();
-        if lines.len() > MOST_LINES {
+        let lines: Vec<_> = self.run.tasks().filter_map(line).take(MAX_LINES + 1).collect();
+        if lines.len() > MAX_LINES {
             return Ok(());
         }
         lines.into_iter().try_for_each(|(from, to)| self.line(svg, from, to))
@@ -298,7 +297,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// Places the entries of a legend next to each other, in as many lines as they need.
+/// Places the entries of a legend next to each other, in as many lines as necessary.
 fn lay_out(entries: Vec<Entry>, top: f64) -> Vec<(Entry, Point)> {
     let (mut x, mut y) = (LEFT, top);
     let place = |entry: Entry| {

@@ -2,11 +2,11 @@
 //!
 //! The segments of a track ([`Line::runs`]) are cut where a body runs on top of another, for
 //! example at its spawn. Here such a body is a slice inside the slice of the body below. So a loop
-//! that runs a thousand leaves inline is one slice that contains a thousand, not two thousand
+//! that runs a thousand leaves inline is one slice containing a thousand, not two thousand
 //! consecutive ones.
 //!
-//! A slice ends where its body waits. Other bodies may run there then, and the waiting body neither
-//! called nor contains them. So slices of a track either nest or are disjoint.
+//! A slice ends where its body waits. Other bodies may run there then, neither called nor contained
+//! by the waiting body. So slices of a track nest or are disjoint.
 
 use std::collections::{HashMap, HashSet};
 
@@ -53,7 +53,7 @@ impl Stack<'_> {
             self.park();
         }
         if self.bodies.contains(&segment.body) {
-            // The bodies on top of it have ended.
+            // The bodies on top of it have finished.
             while let Some(slice) = self.open.pop_if(|slice| self.slices[*slice].body != segment.body) {
                 self.close(slice);
             }
@@ -96,7 +96,7 @@ impl Stack<'_> {
         slice.body
     }
 
-    /// All open bodies wait, except those that have ended.
+    /// All open bodies wait, unless they have finished.
     fn park(&mut self) {
         let open = std::mem::take(&mut self.open);
         let mut bodies: Vec<_> = open.into_iter().map(|slice| self.close(slice)).collect();
@@ -118,7 +118,7 @@ pub(super) struct Place {
     pub(super) track: u32,
     pub(super) from: u64,
     pub(super) to: u64,
-    /// The time when something first runs on top of it, otherwise its end.
+    /// The time when a body first runs on top of it, otherwise its end.
     pub(super) alone: u64,
 }
 

@@ -1,9 +1,9 @@
-//! Plots the speed-up that the work and the span allow, and the measured one.
+//! Plots the measured speed-up, and its bounds by work and span.
 //!
 //! The work law: p workers are at most p times as fast as one. The span law: no number of workers
 //! is faster than the span. If no worker is idle while a task is ready, a schedule takes at most
-//! T₁/p + T∞. The work here is that of the bodies plus the runtime's overhead, which a single
-//! worker has as well. Otherwise measurements could violate the laws.
+//! T₁/p + T∞. The work here is the bodies' plus the runtime's overhead, which a single worker has
+//! as well. Otherwise measurements could violate the laws.
 
 use std::io::{self, BufWriter, Write};
 
@@ -20,7 +20,7 @@ const RIGHT: f64 = 24.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 58.0;
 /// The maximum number of workers, as a power of 2.
-const MOST_WORKERS: i32 = 10;
+const MAX_WORKERS: i32 = 10;
 /// The points of a curve per power of two.
 const FINENESS: i32 = 8;
 
@@ -33,8 +33,8 @@ const STYLE: &str = ".head{font-size:14px;fill:#222;font-weight:bold}.mark{font-
 
 impl Report {
     /// Draws the speed-up by workers as SVG: the bounds by work and span, the prediction T₁/p + T∞,
-    /// and the measurements. `measured` has numbers of workers, and the seconds that they took. All
-    /// are relative to the work plus the runtime's overhead.
+    /// and the measurements. `measured` has numbers of workers, and their seconds. All are relative
+    /// to the work plus the runtime's overhead.
     ///
     /// ```
     /// use millpond::{Runtime, Spawn};
@@ -88,10 +88,10 @@ impl Plot {
         let speedups = || measured.iter().map(|m| m.speedup);
         // The axis ends where only the work law would continue.
         let highest = speedups().fold(if span > 0.0 { 2.0 * work / span } else { f64::INFINITY }, f64::max);
-        let most = highest.log2().ceil().clamp(2.0, f64::from(MOST_WORKERS)) as i32;
+        let most = highest.log2().ceil().clamp(2.0, f64::from(MAX_WORKERS)) as i32;
         // One worker takes T₁ + T∞ at most.
         let least = speedups().fold(work / (work + span).max(1e-12), f64::min).log2().floor().max(-10.0) as i32;
-        let x = LogScale::new((0, MOST_WORKERS), (LEFT, WIDTH - RIGHT));
+        let x = LogScale::new((0, MAX_WORKERS), (LEFT, WIDTH - RIGHT));
         let y = LogScale::new((least, most), (HEIGHT - BOTTOM, TOP));
         Plot { work, span, measured, x, y }
     }
@@ -113,9 +113,9 @@ impl Plot {
         svg.text((LEFT, 26.0), Anchor::Start, "head", &head)
     }
 
-    /// A curve, as far as it is within the plot.
+    /// The part of a curve within the plot.
     fn curve(&self, speedup: impl Fn(f64) -> f64) -> Vec<Point> {
-        let workers = (0..=MOST_WORKERS * FINENESS).map(|n| (f64::from(n) / f64::from(FINENESS)).exp2());
+        let workers = (0..=MAX_WORKERS * FINENESS).map(|n| (f64::from(n) / f64::from(FINENESS)).exp2());
         let within = |&(_, speedup): &(f64, f64)| (self.y.least()..=self.y.most() * 1.0001).contains(&speedup);
         let points = workers.map(|workers| (workers, speedup(workers))).filter(within);
         points.map(|(workers, speedup)| (self.x.at(workers), self.y.at(speedup))).collect()
@@ -141,7 +141,7 @@ impl Plot {
         Ok(())
     }
 
-    /// In the lower right corner, which speed-up curves do not reach.
+    /// In the lower right corner, below speed-up curves.
     fn legend<W: Write>(&self, svg: &mut Svg<W>) -> io::Result<()> {
         let mut entries = vec![("work", "work law: p".to_owned())];
         if self.span > 0.0 {

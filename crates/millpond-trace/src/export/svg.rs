@@ -13,12 +13,12 @@ pub(super) const PALETTE: [&str; 12] = [
 /// The colour of labels without their own.
 pub(super) const GREY: &str = "#cfcac6";
 
-/// An upper estimate of a text's width: texts are laid out without the font.
+/// An upper estimate of a text's width, because the font is unknown.
 pub(super) fn text_width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * 0.56
 }
 
-/// The end of a text that is too long. If that is enough, only the folders of a path are cut.
+/// The end of a too long text. If possible, only the folders of a path are cut.
 pub(super) fn shortened(text: &str, most: usize) -> String {
     let length = text.chars().count();
     if length <= most {
@@ -28,7 +28,7 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
     end.split_once('/').map_or_else(|| format!("…{end}"), |(_, names)| names.to_owned())
 }
 
-/// A text with XML's special characters escaped, and without those that XML does not allow.
+/// A text with XML's special characters escaped, and without those forbidden in XML.
 pub(super) struct Escaped<'a>(pub(super) &'a str);
 
 impl Display for Escaped<'_> {
@@ -48,7 +48,7 @@ impl Display for Escaped<'_> {
     }
 }
 
-/// The point of a text that is put at a position.
+/// The point of a text at its position.
 #[derive(Clone, Copy, Debug)]
 pub enum Anchor {
     /// Its start.

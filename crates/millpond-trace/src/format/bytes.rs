@@ -23,7 +23,7 @@ pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Reads a payload. Returns `None` if it ends too early or is invalid.
+/// Reads a payload. Returns `None` if it is too short or invalid.
 #[derive(Debug)]
 pub(super) struct Bytes<'a> {
     pub(super) rest: &'a [u8],

@@ -33,7 +33,7 @@ pub(crate) enum Told {
     Joined { body: u64, task: u64 },
     Set { body: u64, order: u64, datum: u64 },
     Stole,
-    Looted { closures: u32 },
+    StoleClosures { closures: u32 },
     AtTheft,
     Idle,
     Awake,
@@ -79,7 +79,7 @@ struct Put<'a> {
 }
 
 impl Put<'_> {
-    /// Writes an event that has a label. Returns its kind.
+    /// Writes an event with a label. Returns its kind.
     fn labelled(&mut self, what: What, labels: &mut impl Labels) -> u8 {
         let (label, kind) = match what {
             What::Opened { scope, within, place } => {
@@ -102,7 +102,7 @@ impl Put<'_> {
         kind
     }
 
-    /// Writes an event that has only numbers. Returns its kind.
+    /// Writes an event of numbers only. Returns its kind.
     fn numbers(&mut self, what: What) -> u8 {
         match what {
             What::Spawning { body } => self.id(body, 1),
@@ -136,14 +136,14 @@ impl Put<'_> {
                 self.datum(datum, 30)
             }
             What::Stole => 31,
-            What::Looted { closures } => {
+            What::StoleClosures { closures } => {
                 put_number(self.out, closures.into());
                 35
             }
             What::AtTheft => 36,
             What::Idle => 32,
             What::Awake => 33,
-            // This crate is built with the runtime that it records.
+            // This crate is built with the recorded runtime.
             _ => unreachable!("an event that the format has no kind for"),
         }
     }
@@ -208,7 +208,7 @@ pub(super) fn get(bytes: &mut Bytes<'_>, before: &mut Before, labels: u32) -> Op
         32 => Told::Idle,
         33 => Told::Awake,
         34 => Told::Session { scope: get.id()?, label: get.label()? },
-        35 => Told::Looted { closures: u32::try_from(get.bytes.number()?).ok()? },
+        35 => Told::StoleClosures { closures: u32::try_from(get.bytes.number()?).ok()? },
         36 => Told::AtTheft,
         _ => return None,
     };

@@ -15,9 +15,9 @@
 //! | 3 events | number: the track; number: its worker + 1, 0 for none; number: how many events; u64: the time of the first; the events |
 //! | 4 end | f64: ticks per second; number: the total number of events |
 //!
-//! The blocks of one track are in the order of time, those of different tracks in any order. A
-//! label comes before its first use. An event is its kind (u8), then the difference of its time to
-//! that of the previous event in the block, then:
+//! The blocks of a track are in the order of time. Blocks of different tracks have any order. A
+//! label comes before its first use. An event is its kind (u8), the difference of its time to the
+//! time of the block's previous event, then:
 //!
 //! | kind | event | fields |
 //! |---|---|---|
@@ -39,7 +39,7 @@
 //! | 30 | set | id: the body; number: its order; datum |
 //! | 31, 32, 33 | stole, idle, awake | |
 //! | 34 | session | id; number: the label of the place |
-//! | 35 | looted | number: how many closures |
+//! | 35 | stole closures | number: how many closures |
 //! | 36 | at theft | |
 //!
 //! An *id* is the difference to the previous id in the block (the first one to 0). A *datum* is the
@@ -59,7 +59,7 @@ pub use write::Writer;
 
 /// The beginning of every file.
 pub(crate) const MAGIC: &[u8; 8] = b"millpond";
-/// The version that is written, and the only one that can be read.
+/// The written version, and the only readable one.
 pub const VERSION: u16 = 2;
 
 /// The kinds of blocks.
@@ -84,7 +84,7 @@ pub struct ReadError {
     pub reason: Reason,
 }
 
-/// What is wrong with a recording.
+/// A recording's defect.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reason {
@@ -94,10 +94,10 @@ pub enum Reason {
     /// It has another version.
     #[error("a recording of version {0}; this reads version {VERSION}")]
     Version(u16),
-    /// It ends too early.
+    /// It is cut off.
     #[error("cut off: {0}")]
     CutOff(String),
-    /// A block differs from what was written.
+    /// A block was changed after it was written.
     #[error("damaged: {0}")]
     Damaged(String),
     /// The system could not read it.

@@ -28,7 +28,7 @@ pub struct Recording {
 }
 
 /// The maximum number of workers of a runtime.
-const MOST_WORKERS: usize = 4096;
+const MAX_WORKERS: usize = 4096;
 /// The range of a clock's rate, in ticks per second.
 const RATES: RangeInclusive<f64> = 1e3..=1e12;
 
@@ -73,7 +73,7 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// If it cannot be read, is no recording, has another version, or is cut off or damaged. The
+    /// If it cannot be read, is no recording, has another version, is cut off, or is damaged. The
     /// error has the offset.
     pub fn read(path: &Path) -> Result<Recording, ReadError> {
         let in_file = |error: ReadError| ReadError { file: Some(path.to_owned()), ..error };
@@ -81,7 +81,7 @@ impl Recording {
         let mut file = File::open(path).map_err(cannot)?;
         let mut bytes = Vec::new();
         file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut bytes).map_err(cannot)?;
-        // Another kind of file may be huge, or have no end.
+        // Other files may be huge or endless.
         if bytes == MAGIC {
             file.read_to_end(&mut bytes).map_err(cannot)?;
         }
@@ -224,7 +224,7 @@ impl Parser<'_> {
 }
 
 fn about(bytes: &mut Bytes<'_>) -> Option<(String, usize)> {
-    let about = (bytes.text()?.to_owned(), usize::try_from(bytes.number()?).ok().filter(|&n| n <= MOST_WORKERS)?);
+    let about = (bytes.text()?.to_owned(), usize::try_from(bytes.number()?).ok().filter(|&n| n <= MAX_WORKERS)?);
     bytes.byte().map(|_real_time| about)
 }
 

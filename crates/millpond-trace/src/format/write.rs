@@ -16,7 +16,7 @@ use super::{MAGIC, Recording, VERSION, block};
 
 /// A sink that writes the file format of this crate, to a file or to memory.
 ///
-/// The writer writes a block when an event buffer is full, so it needs little memory.
+/// It writes a block whenever an event buffer is full, so it needs little memory.
 /// [`finish`](Writer::finish) writes the end. A recording without its end is refused as cut off.
 ///
 /// ```
@@ -57,7 +57,7 @@ enum Out {
 /// The labels that were written.
 #[derive(Debug, Default)]
 struct Known {
-    /// By address: one text may exist twice.
+    /// By address. Copies of a text may exist.
     numbers: HashMap<(usize, usize), u32>,
     new: Vec<Label>,
 }
@@ -89,7 +89,7 @@ impl Known {
 }
 
 impl Writer {
-    /// Writes to a file, which is created or truncated now. The file is complete only after
+    /// Writes to a file, which is created or truncated now, and complete only after
     /// [`finish`](Writer::finish).
     ///
     /// # Errors
@@ -141,7 +141,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// The first failure to write, if any. The file then is useless, and is removed.
+    /// The first failure to write, if any. The useless file is then removed.
     pub fn finish(&self) -> io::Result<()> {
         let mut state = self.state();
         state.end();

@@ -1,8 +1,8 @@
 //! Replays events into bodies.
 //!
 //! The replay goes track by track; a body's events may be on several. It never compares times of
-//! different tracks. So clocks that drift apart (as in a test) give the same bodies, with the same
-//! times of their own.
+//! different tracks. So drifting clocks (as in a test) give the same bodies, with the same own
+//! times.
 
 use std::collections::{HashMap, HashSet};
 
@@ -36,11 +36,11 @@ struct OnTrack {
     since: u64,
     /// The wait that ended then.
     after: Option<u32>,
-    /// The body that continues after a body that started on top of it has ended.
+    /// The body that continues after the end of a body on top of it.
     below: HashMap<Ix, Option<Ix>>,
     spawning: Option<u64>,
     idle: Option<u64>,
-    /// Since when it waits for a stolen closure.
+    /// The start of its wait for a stolen closure.
     at_theft: Option<u64>,
     last_spawned: Option<Ix>,
     waiting: HashMap<Ix, u32>,
@@ -48,7 +48,7 @@ struct OnTrack {
 
 impl Replay {
     pub(super) fn begin_track(&mut self, track: Track) {
-        // Before its first event it slept, or did not exist.
+        // Before its first event, it slept or did not exist.
         self.now = OnTrack { idle: Some(0), ..OnTrack::default() };
         self.tracks.push(Line::of(track));
     }
@@ -176,13 +176,13 @@ impl Replay {
                 }
             }
             Told::Stole => self.stole(1),
-            Told::Looted { closures } => {
+            Told::StoleClosures { closures } => {
                 self.has_stacks = true;
                 self.stole(closures);
             }
             Told::AtTheft => self.now.at_theft = Some(now),
             Told::Idle => _ = self.now.idle.get_or_insert(now),
-            // A worker that looks for work and finds none is still idle. A running body ends that.
+            // A worker whose scans fail is still idle, until a body runs.
             Told::Awake => {}
         }
     }
@@ -190,13 +190,13 @@ impl Replay {
     fn stole(&mut self, tasks: u32) {
         let (at, line) = (self.now.at, self.line());
         line.steals = line.steals.saturating_add(tasks.into());
-        line.looks.push((at, tasks));
+        line.scans.push((at, tasks));
     }
 
     fn opened(&mut self, scope: u64, within: u64, label: u32) {
         let (Some(scope), within) = (self.body(scope), self.body(within)) else { return };
         let (now, track) = (self.now.at, self.tracks.len() as u32 - 1);
-        // A body that runs on another track waits there for the scope, and has an event there.
+        // A body running on another track waits there for the scope, and has an event there.
         let here = within.filter(|&within| self.now.running == Some(within));
         if here.is_some() {
             self.does(Does::Open(scope));
@@ -334,8 +334,8 @@ impl Replay {
                 body.completed = body.ended;
             }
         }
-        // All operations of a body are on one track, in order, except those of external tasks. A
-        // stable sort keeps the order.
+        // All operations of a body are on one track, in order, except for external tasks. A stable
+        // sort keeps the order.
         self.ops.sort_by_key(|op| op.body);
         let mut start = 0;
         for ops in self.ops.chunk_by(|a, b| a.body == b.body) {
@@ -352,8 +352,8 @@ impl Replay {
         Run { labels, bodies, accesses, ops, waits, sets, tracks, has_stacks, ticks_per_second, workers }
     }
 
-    /// A child of an unknown body is unknown, too: the recording does not show what it had to wait
-    /// for.
+    /// A child of an unknown body is unknown, too, because its dependences are not in the
+    /// recording.
     fn forget_strangers(&mut self) {
         let is_scope = |body: &Body| body.kind == Kind::Scope;
         let decided = |body: &Body| if body.known && !is_scope(body) { None } else { Some(body.known) };
@@ -379,7 +379,7 @@ impl Replay {
             body.known = *known == Some(true);
         }
         for ix in 0..self.bodies.len() {
-            // A scope that such a body opened is treated as a root.
+            // A scope opened by such a body is treated as a root.
             let opener = self.bodies[ix].spawner.filter(|_| is_scope(&self.bodies[ix]));
             if opener.is_some_and(|opener| !self.bodies[opener as usize].known) {
                 self.bodies[ix].spawner = None;
@@ -387,7 +387,7 @@ impl Replay {
         }
     }
 
-    /// Names the tracks. If several runtimes have a worker with the same number, the names differ.
+    /// Names the tracks. Workers of several runtimes with the same number have different names.
     fn name_tracks(&mut self) {
         let mut order: Vec<_> = (0..self.tracks.len()).collect();
         order.sort_by_key(|&track| self.tracks[track].track.number);
@@ -412,7 +412,7 @@ impl Replay {
         }
         for (body, by, at) in std::mem::take(&mut self.wait_grants) {
             let Some(numbers) = waits.get(&body) else { continue };
-            // The waits are in the order of time: a body has one wait at a time.
+            // The waits are in the order of time, because a body has one wait at a time.
             let first = numbers.partition_point(|&number| self.waits[number as usize].to < at);
             if let Some(wait) = numbers.get(first).map(|&number| &mut self.waits[number as usize])
                 && wait.from <= at

@@ -118,7 +118,7 @@ fn anything(random: &mut Random, bodies: usize) -> What {
         18 => What::Resumed { body },
         19 => What::Joined { body, task },
         20 => What::Set { body, order: random.next(), datum },
-        21 => What::Looted { closures: random.pick(&[0, 1, 7, u32::MAX]) },
+        21 => What::StoleClosures { closures: random.pick(&[0, 1, 7, u32::MAX]) },
         _ => random.pick(&[What::Stole, What::AtTheft, What::Idle, What::Awake, What::Issued { body }]),
     }
 }

@@ -294,7 +294,7 @@ fn arrows_come_from_what_is_said_to_have_made_a_task_ready() {
     }
 }
 
-/// Two workers of a stack, with times in nanoseconds. Shows how long each worker looks for tasks,
+/// Two workers of a stack, with times in nanoseconds. Shows how long each worker scans for tasks,
 /// waits at a theft, and is idle.
 fn thefts() -> Recording {
     let (writer, place) = (Writer::of_clock("thefts", 2), Location::caller());
@@ -304,16 +304,16 @@ fn thefts() -> Recording {
     owner.extend((2..=7).map(|task| (0, spawned(task))));
     owner.push((100, What::Ended { body: 1, ok: true }));
     owner.extend(runs(110, 2, 200));
-    // The owner waits for 40 ns and goes on. Then it waits for 30 ns, and looks elsewhere. It
-    // begins the last look at 355, and is idle from 360 on.
+    // The owner waits for 40 ns and continues. Then it waits for 30 ns, and scans elsewhere. It
+    // begins the last scan at 355, and is idle from 360 on.
     owner.push((210, What::AtTheft));
     owner.extend(runs(250, 4, 300));
-    owner.extend([(310, What::AtTheft), (340, What::Looted { closures: 1 })]);
+    owner.extend([(310, What::AtTheft), (340, What::StoleClosures { closures: 1 })]);
     owner.extend(runs(345, 6, 355));
     owner.extend([(360, What::Idle), (390, What::Awake), (390, What::Stole)]);
     owner.extend(runs(395, 7, 480));
     owner.push((500, What::Completed { body: 1 }));
-    let mut thief = vec![(0, What::Idle), (120, What::Looted { closures: 2 })];
+    let mut thief = vec![(0, What::Idle), (120, What::StoleClosures { closures: 2 })];
     thief.extend(runs(150, 3, 250).into_iter().chain(runs(260, 5, 450)));
     told(&writer, 0, owner);
     told(&writer, 1, thief);
@@ -331,10 +331,10 @@ fn a_wait_at_a_theft_ends_with_what_comes_next() {
     let next = [opened(1_000_250, 2), over(1_000_300, 2), (1_000_300, What::Completed { body: 2 })];
     told(&writer, 0, owner.into_iter().chain(next));
     // The thief begins what it took at the same moment.
-    let runs = [(120, What::Looted { closures: 1 }), (120, What::Started { task: 3 }), over(240, 3)];
+    let runs = [(120, What::StoleClosures { closures: 1 }), (120, What::Started { task: 3 }), over(240, 3)];
     told(&writer, 1, runs);
     let thefts = writer.finish_in_memory().unwrap().report().unwrap().thefts.unwrap();
-    assert_eq!((thefts.looks, thefts.waits, (thefts.seconds * 1e9).round()), (1, 1, 40.0));
+    assert_eq!((thefts.scans, thefts.waits, (thefts.seconds * 1e9).round()), (1, 1, 40.0));
 }
 
 #[test]
@@ -342,15 +342,15 @@ fn what_workers_did_at_thefts_is_a_part_of_their_overhead() {
     let report = thefts().report().unwrap();
     let nanos = |seconds: f64| (seconds * 1e9).round() as u64;
     let found = report.thefts.unwrap();
-    // The owner waits for 40 ns. It takes 45 ns from one body to the next, with a look in between.
-    // Another 5 ns pass until it is idle, before the last look.
-    assert_eq!((found.looks, found.closures, found.waits, nanos(found.seconds)), (3, 4, 1, 40 + 45 + 5));
+    // The owner waits for 40 ns. It takes 45 ns from one body to the next, with a scan in between.
+    // Another 5 ns pass until it is idle, before the last scan.
+    assert_eq!((found.scans, found.closures, found.waits, nanos(found.seconds)), (3, 4, 1, 40 + 45 + 5));
     // The thief was also idle, for 150 ns, until it ran something. It had to wake up.
     assert_eq!(nanos(found.idle), 35);
     assert_eq!(report.idle.iter().map(|idle| nanos(idle.seconds)).sum::<u64>(), 35 + 150);
     let overhead = 10 + (10 + 40) + 45 + 5 + 20 + 10 + 50;
     assert_eq!((report.steals, nanos(report.overhead)), (4, overhead));
-    assert!(report.to_string().contains("at thefts               3 looks, 1 waits: 90.000 ns"), "{report}");
+    assert!(report.to_string().contains("at thefts               3 scans, 1 waits: 90.000 ns"), "{report}");
     // What a pool does is no theft from a stack.
     assert!(recorded(&runtime(2, 2048, Inline::Never), chain).report().unwrap().thefts.is_none());
 }
@@ -380,7 +380,7 @@ fn a_stack_tells_of_its_thefts() {
         done.unwrap();
         let report = recording.report().unwrap();
         let thefts = report.thefts.expect("one of the first two was stolen");
-        assert!(thefts.looks >= 1 && thefts.closures >= 1 && thefts.seconds <= report.overhead, "{report}");
+        assert!(thefts.scans >= 1 && thefts.closures >= 1 && thefts.seconds <= report.overhead, "{report}");
         assert!(thefts.waits == 0 || thefts.seconds > 0.0, "{report}");
         thefts
     };

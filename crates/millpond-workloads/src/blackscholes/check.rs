@@ -1,5 +1,5 @@
 //! Checks the prices like PARSEC: each is within 1e-4 of its reference, whatever its size. The
-//! polynomial's error is smaller than that if spot and strike prices are in the hundreds.
+//! polynomial's error is smaller if spot and strike prices are in the hundreds.
 
 use super::{Contract, Portfolio, Right};
 use std::f64::consts::FRAC_1_SQRT_2;

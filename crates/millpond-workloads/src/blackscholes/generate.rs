@@ -3,7 +3,7 @@
 use super::{Contract, Right};
 use crate::matrix::generate::mix;
 
-/// Generates plausible options: near the money, up to some years, calls and puts.
+/// Generates plausible options: near the money, up to a few years, calls and puts.
 pub fn generate(count: usize, seed: u64) -> Vec<Contract> {
     let seed = mix(seed);
     (0..count as u64).map(|nth| contract(mix(seed ^ nth))).collect()

@@ -2,8 +2,8 @@
 //! ([FP](crate#sources) §VI.C). The program is PARSEC's: C. Bienia, S. Kumar, J. P. Singh and K.
 //! Li, "The PARSEC Benchmark Suite: Characterization and Architectural Implications", PACT 2008.
 //!
-//! Each step gets one item, which the environment has put, and puts one. So no step waits, and the
-//! program measures the cost of a step. It uses double precision, where PARSEC uses single.
+//! Each step gets one item, put by the environment, and puts one. So no step waits, and the program
+//! measures the cost of a step. It uses double precision, where PARSEC uses single.
 
 mod check;
 mod generate;
@@ -43,7 +43,7 @@ fn prepare(options: &Options) -> Result<Box<dyn Job>, Error> {
 pub struct Portfolio {
     /// The options.
     pub contracts: Vec<Contract>,
-    /// The reference prices of a file. Those of generated options are computed by [`exact`].
+    /// The reference prices of a file. For generated options, [`exact`] computes them.
     pub references: Option<Vec<f64>>,
 }
 

@@ -21,8 +21,7 @@ pub const OPTIONS: [Opt; 8] = collections::options_without_table([COUNT, GRANULA
 /// are collected.
 const OPTION: u64 = 48 + 3 * 8;
 
-/// The maximum bytes of a block in addition to its options: its two items, and its step while that
-/// exists.
+/// The maximum bytes of a block in addition to its options: its two items, and its step.
 const BLOCK: u64 = 512;
 
 /// The parameters of the workload.
@@ -30,7 +29,7 @@ const BLOCK: u64 = 512;
 pub struct Params {
     /// The number of options.
     pub options: usize,
-    /// The number of options that a step prices. The last step prices the rest.
+    /// The number of options per step. The last step prices the rest.
     pub granularity: usize,
     /// The seed, if the options are generated.
     pub seed: Option<u64>,
@@ -38,7 +37,7 @@ pub struct Params {
     pub input: Option<PathBuf>,
     /// The output file of the prices.
     pub output: Option<PathBuf>,
-    /// How the steps are run.
+    /// The settings of the steps.
     pub settings: Settings,
 }
 
@@ -75,8 +74,7 @@ impl Params {
         self.options.div_ceil(self.granularity) as u32
     }
 
-    /// Every parameter after defaults. Files have no default, and are included only if they were
-    /// given.
+    /// Every parameter after defaults. Files have no default, and are included only if given.
     pub fn values(&self) -> Vec<(&'static str, Value)> {
         let mut values = vec![
             ("options", Value::Integer(self.options as u64)),

@@ -3,7 +3,7 @@
 
 use std::f64::consts::{FRAC_2_SQRT_PI, SQRT_2};
 
-/// What the holder of an option may do when it expires, at the strike price.
+/// The holder's right at an option's expiry, at the strike price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Right {
     /// Buy.
@@ -12,7 +12,7 @@ pub enum Right {
     Put,
 }
 
-/// A European option on a stock that pays no dividends.
+/// A European option on a stock without dividends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contract {
     /// The current price of the stock.

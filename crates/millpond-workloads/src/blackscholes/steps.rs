@@ -5,7 +5,7 @@ use crate::Error;
 use crate::workload::Probe;
 use millpond_cnc::Graph;
 
-/// The options that a step prices: a part of those that all steps share.
+/// The options of a step: a part of the options shared by all steps.
 #[derive(Debug, Clone, Copy)]
 struct Block {
     first: usize,

@@ -18,7 +18,7 @@ pub fn parse(file: &Path, bytes: &[u8], most: u64) -> Result<Portfolio, Error> {
     let mut lines = (1..).zip(text.split(|byte| *byte == b'\n')).filter(|(_, line)| !line.trim_ascii().is_empty());
     let (first, head) = lines.next().ok_or_else(|| refuse(1, "the file is empty".to_owned()))?;
     let count = number_of_options(head, most).map_err(|what| refuse(first, what))?;
-    // The file may announce more than it has.
+    // The announced number may be too large.
     let room = count.min(bytes.len() / MIN_LINE_BYTES);
     let (mut contracts, mut references) = (Vec::with_capacity(room), Vec::with_capacity(room));
     let mut last = first;

@@ -24,7 +24,7 @@ pub fn scaled_residual(a: &Matrix, l: &Matrix) -> f64 {
     residual(a, l.clone())
 }
 
-/// The same, for a factor that is not needed afterwards.
+/// The same, for a factor not needed afterwards.
 pub(super) fn residual(a: &Matrix, mut l: Matrix) -> f64 {
     let n = a.rows();
     let half = half_exponent(a);
@@ -43,14 +43,14 @@ pub(super) fn residual(a: &Matrix, mut l: Matrix) -> f64 {
 /// underflow.
 const SAFE: i32 = 256;
 
-/// Half of the exponent by which `a` is scaled. Its factor then is scaled by this half. It is 0 if
+/// Half of the exponent by which `a` is scaled, and by which its factor is then scaled. It is 0 if
 /// the entries are safe.
 pub(super) fn half_exponent(a: &Matrix) -> i32 {
     let exponent = a.exponent();
     if exponent.abs() <= SAFE { 0 } else { (exponent / 2).clamp(-500, 500) }
 }
 
-/// LAPACK's eps: half of the relative spacing, like `dlamch('Epsilon')` for arithmetic that rounds.
+/// LAPACK's eps: half of the relative spacing, like `dlamch('Epsilon')` for rounding arithmetic.
 pub(crate) const EPS: f64 = f64::EPSILON / 2.0;
 
 /// `rest := rest - l l^T` on and below the diagonal.

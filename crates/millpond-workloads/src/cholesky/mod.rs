@@ -37,7 +37,7 @@ fn prepare(options: &Options) -> Result<Box<dyn Job>, Error> {
 }
 
 /// The diagonal tile and the row in it at which a factorization or an inversion failed, if it did.
-/// The matrix then is not positive definite, or singular.
+/// The matrix is then not positive definite, or singular.
 ///
 /// Diagonal tiles are processed in order, so at most one fails, and it is always the same.
 #[derive(Debug, Default)]
@@ -46,8 +46,7 @@ pub struct Pivot(OnceLock<(usize, usize)>);
 impl Pivot {
     /// Records the failure.
     pub fn failed(&self, tile: usize, row: usize) {
-        // A second failure cannot follow, because the remaining work is skipped: the first one
-        // stays.
+        // The first failure stays, because the remaining work is skipped.
         let _ = self.0.set((tile, row));
     }
 
@@ -88,17 +87,17 @@ impl Pivot {
     }
 }
 
-/// The matrix, the factor and the difference that the check computes, and half a matrix as tiles.
-/// The window bounds the number of tasks.
+/// The matrix, the factor, the check's difference, and half a matrix as tiles. The window bounds
+/// the number of tasks.
 pub(crate) const NEEDS: Needs = Needs { bytes_per_entry: 8 * 7 / 2, tiled_halves: 1, tasks: |_| 0 };
 
-/// The matrix to factor, and the last factor: the state that the forms of this program share.
+/// The matrix to factor, and the last factor: the shared state of this program's forms.
 pub(crate) struct Factoring {
     params: Params,
-    /// The matrix to factor: that of the parameters times `2^(-2 half)`.
+    /// The matrix to factor: the parameters' matrix times `2^(-2 half)`.
     matrix: Matrix,
     /// Below 0 if entries of the matrix, or products of the factor's entries, would lose digits to
-    /// underflow. Large entries need no scaling: no product exceeds the diagonal.
+    /// underflow. Large entries need no scaling, because no product exceeds the diagonal.
     half: i32,
     factor: Option<Vec<Vec<Tile>>>,
 }
@@ -122,7 +121,7 @@ impl Factoring {
         Grid { n: self.params.n, tile: self.params.tile }
     }
 
-    /// Fresh tiles. Those of the last run are dropped first, so that memory does not hold both.
+    /// Fresh tiles. The last run's are dropped first, so that memory does not hold both.
     pub(crate) fn tiles(&mut self) -> Vec<Vec<Tile>> {
         self.factor = None;
         self.grid().cut_lower(&self.matrix)

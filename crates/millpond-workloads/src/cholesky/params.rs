@@ -13,10 +13,10 @@ const LOWER: Opt = Opt::flag("lower", "Use the lower half of the matrix in --inp
 /// The options of this workload.
 pub const OPTIONS: [Opt; 6] = [N, params::TILE, params::SEED, INPUT, LOWER, OUTPUT];
 
-/// The options of a workload on matrices that need not be symmetric.
+/// The options of a workload on general matrices.
 pub(crate) const OF_SQUARE: [Opt; 5] = [N, params::TILE, params::SEED, INPUT, OUTPUT];
 
-/// The matrices that can be read.
+/// The readable matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     Square,
@@ -36,8 +36,8 @@ pub struct Params {
     pub input: Option<PathBuf>,
     /// Whether only the lower half of the file's matrix is used.
     pub lower: bool,
-    /// The difference between the halves of the file's matrix ([`Matrix::asymmetry`]), if both are
-    /// used.
+    /// The difference between the used halves of the file's matrix ([`Matrix::asymmetry`]), if both
+    /// are used.
     pub asymmetry: Option<f64>,
     /// The output file of the factor.
     pub output: Option<PathBuf>,
@@ -74,8 +74,7 @@ impl Params {
         Ok((Self { n, tile, seed, input, lower, asymmetry, output }, matrix))
     }
 
-    /// Every parameter after defaults. Files have no default, and are included only if they were
-    /// given.
+    /// Every parameter after defaults. Files have no default, and are included only if given.
     pub fn values(&self) -> Vec<(&'static str, Value)> {
         let seed = self.seed.map_or(Value::None, Value::Integer);
         let mut values =

@@ -1,4 +1,4 @@
-//! The task program: one task per kernel call. Each declares the tiles that it reads and the tile
+//! The task program: one task per kernel call. Each declares the tiles that it reads, and the tile
 //! that it changes.
 
 use super::Pivot;

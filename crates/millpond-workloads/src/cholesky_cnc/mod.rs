@@ -24,8 +24,8 @@ pub(crate) const WORKLOAD: Workload = Workload {
     prepare,
 };
 
-/// Like `cholesky`, plus all steps with their items, because they are all prescribed at once. A
-/// step takes 583 bytes, by `peak_rss_bytes` of `run cholesky-cnc --n 400 --tile 4 --preconditions
+/// Like `cholesky`, plus all steps with their items, because all are prescribed at once. A step
+/// takes 583 bytes, by `peak_rss_bytes` of `run cholesky-cnc --n 400 --tile 4 --preconditions
 /// eager`.
 const NEEDS: Needs = Needs { tasks: |tiles| cholesky::count(tiles).saturating_mul(640), ..cholesky::NEEDS };
 

@@ -1,9 +1,9 @@
 //! The program as Concurrent Collections: a step per kernel call.
 //!
 //! The item `(i, j, k)` is tile `(i, j)` after `k` updates. The next step that changes the tile has
-//! the item's last use. It takes the tile and changes it in place. So there are never more tiles
-//! than in the half matrix. Each step that reads a factored tile, `(i, j, j + 1)`, uses it once,
-//! and the environment uses it once.
+//! the item's last use: it takes the tile and changes it in place. So there are never more tiles
+//! than in the half matrix. A factored tile `(i, j, j + 1)` is used once by each step that reads
+//! it, and once by the environment.
 
 use crate::Error;
 use crate::cholesky::Pivot;
@@ -14,7 +14,7 @@ use millpond_cnc::{CountedItems, Graph, Steps};
 type Key = (u32, u32, u32);
 type Tiles<'x> = CountedItems<'x, Key, Tile>;
 
-/// Factors the tiles of a lower half. They are put before the timed part.
+/// Factors the tiles of a lower half. The tiles are put before the timed part.
 pub fn steps<'env>(
     g: &Graph<'_, '_, 'env>,
     tiles: Vec<Vec<Tile>>,
@@ -43,7 +43,7 @@ pub fn steps<'env>(
     (0..nt).map(row).collect()
 }
 
-/// A tile that no other step uses any more.
+/// A tile without further uses by other steps.
 fn own(tile: millpond_cnc::Use<'_, Tile>) -> Tile {
     tile.take().expect("its last use")
 }
@@ -73,8 +73,8 @@ fn trsm<'x, 'env: 'x>(g: &Graph<'_, 'x, 'env>, items: Tiles<'x>, pivot: &'env Pi
     })
 }
 
-/// Tile `(i, j)` minus the product of the tiles `(i, k)` and `(j, k)`. On the diagonal that is the
-/// latter with itself.
+/// Tile `(i, j)` minus the product of the tiles `(i, k)` and `(j, k)`, which are the same on the
+/// diagonal.
 fn update<'x, 'env: 'x>(g: &Graph<'_, 'x, 'env>, items: Tiles<'x>, pivot: &'env Pivot) -> Steps<'x, Key> {
     let step = g.steps::<Key>("update").produces(items);
     let step = step.preconditions(move |&(i, j, k), need| {

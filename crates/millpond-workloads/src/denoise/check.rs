@@ -7,7 +7,7 @@ use super::serial::Found;
 pub fn psnr(clean: &[f32], other: &[f32]) -> f64 {
     let square = |(&one, &two): (&f32, &f32)| (f64::from(one) - f64::from(two)).powi(2);
     let mean = clean.iter().zip(other).map(square).sum::<f64>() / clean.len() as f64;
-    // The bound keeps it finite. It is below the difference of two 16-bit greys.
+    // The bound keeps it finite. It is below the difference between two 16-bit greys.
     -10.0 * mean.max(1e-12).log10()
 }
 

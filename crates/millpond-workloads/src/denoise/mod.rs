@@ -1,7 +1,7 @@
 //! Rician denoising ([FP](crate#sources) §VI.B, the application whose kernel is
 //! [`reduction`](crate::reduction)). A picture is cut into tiles. A step computes one iteration of
-//! a tile from the tile and its neighbours. A short-circuit reduction decides whether there is
-//! another iteration.
+//! a tile from the tile and its neighbours. A short-circuit reduction decides about another
+//! iteration.
 
 mod check;
 mod params;

@@ -17,11 +17,11 @@ const ITERATIONS: Opt = Opt::integer("iterations", "Iterations at most", (1, 1 <
 /// The options of this workload.
 pub const OPTIONS: [Opt; 11] = collections::options([INPUT, OUTPUT, SIZE, NOISE, SEED, TILE, ITERATIONS]);
 
-/// The bytes of a cell. It is in the noisy picture, its tiles, the tiles of up to four iterations,
-/// both results, the serial program's memory, and the clean picture. (At most 45 bytes, by
+/// The bytes of a cell: in the noisy picture, its tiles, the tiles of up to four iterations, both
+/// results, the serial program's memory, and the clean picture. (At most 45 bytes, by
 /// `peak_rss_bytes` of `run denoise --size 2048 --workers 2`.)
 const CELL: u64 = 4 * 12;
-/// The bytes of a tile that remain after each iteration: its entries in the tables of tiles and of
+/// The remaining bytes of a tile after each iteration: its entries in the tables of tiles and of
 /// verdicts.
 const PLACES: u64 = 256;
 
@@ -40,9 +40,9 @@ pub struct Params {
     pub tile: usize,
     /// The maximum number of iterations.
     pub iterations: u32,
-    /// How the steps are run.
+    /// The settings of the steps.
     pub settings: Settings,
-    /// The number of preconditions that a tile's step lists. It gets all items in any case, so the
+    /// The number of listed preconditions of a tile's step. It gets all items in any case, so the
     /// default is all.
     pub of_tiles: Limit,
 }
@@ -74,8 +74,7 @@ impl Params {
         Ok((Self { input, output, made, noise, tile, iterations, settings, of_tiles }, picture))
     }
 
-    /// Every parameter after defaults. Files have no default, and are included only if they were
-    /// given.
+    /// Every parameter after defaults. Files have no default, and are included only if given.
     pub fn values(&self) -> Vec<(&'static str, Value)> {
         let made =
             |value: fn(&(u64, u64)) -> u64| self.made.as_ref().map_or(Value::None, |made| Value::Integer(value(made)));

@@ -13,7 +13,7 @@ pub struct Picture {
     pub(crate) extent: Extent,
     /// Grey, or red, green and blue.
     pub planes: Vec<Plane>,
-    /// The clean picture from which it was made.
+    /// Its clean original.
     pub clean: Option<Plane>,
     /// The remaining properties of its file.
     pub(super) kind: Kind,
@@ -64,7 +64,7 @@ fn normal(bits: u64) -> [f32; 2] {
     [length * (TAU * two).cos(), length * (TAU * two).sin()]
 }
 
-/// A plane cut into square tiles. Those at the right and lower border may be smaller.
+/// A plane cut into square tiles, smaller at the right and lower border.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cut {
     /// The plane.
@@ -157,7 +157,7 @@ mod tests {
         let cut = Cut { extent: Extent { width: 7, height: 5 }, tile: 3 };
         assert_eq!(cut.around(0).collect::<Vec<_>>(), [(4, 0), (5, 1), (7, 3), (8, 4)]);
         assert_eq!(cut.around(4).map(|(_, tile)| tile).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
-        // Each tile is got as often as it gets others.
+        // Each tile has as many gets by others as it gets others.
         let gets = |tile| cut.around(tile).count();
         for tile in 0..cut.tiles() {
             assert_eq!((0..cut.tiles()).filter(|&by| cut.around(by).any(|(_, of)| of == tile)).count(), gets(tile));

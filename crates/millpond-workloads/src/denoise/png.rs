@@ -31,10 +31,10 @@ fn decode(cursor: &mut Cursor<&[u8]>, fits: impl Fn(u64, u64, u64) -> bool) -> R
         let fits = fits(width.into(), height.into(), channels as u64);
         (!fits).then(|| format!("{width} x {height} cells of {channels} channels are more than memory can hold"))
     };
-    // The memory is checked below, when the size is known.
+    // The memory is checked below, once the size is known.
     let mut decoder = Decoder::new_with_limits(cursor, Limits { bytes: usize::MAX });
     decoder.set_transformations(Transformations::EXPAND);
-    // These chunks are not used, and a short one can expand to more than the memory.
+    // These chunks are unused, and a short one can expand to more than the memory.
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
     // Reads the header first, because the data may be cut off. A palette expands to more channels,

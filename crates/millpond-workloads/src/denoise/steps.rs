@@ -1,5 +1,5 @@
-//! The program as Concurrent Collections: a step per tile and iteration. It gets its own tile and
-//! the neighbours of the previous iteration. Another step decides after each iteration
+//! The program as Concurrent Collections: a step per tile and iteration. It gets its tile and the
+//! neighbours from the previous iteration. Another step decides after each iteration
 //! ([FP](crate#sources), Listing 1).
 
 use super::Params;
@@ -13,7 +13,7 @@ use std::ops::Deref;
 /// A channel, an iteration and a tile.
 type Key = (u32, u32, u32);
 
-/// The data that all steps of a picture share.
+/// The shared data of a picture's steps.
 #[derive(Clone, Copy)]
 pub struct Around<'env> {
     params: &'env Params,
@@ -37,8 +37,8 @@ pub fn steps<'env>(
 ) -> Result<Vec<Found>, Error> {
     let cut = Cut { extent: picture.extent, tile: params.tile };
     let around = Around { params, cut, noisy };
-    // A tile is freed when all its neighbours have their next state. The graph frees those of the
-    // last iteration.
+    // A tile is freed when all its neighbours have their next state. The graph frees the last
+    // iteration's tiles.
     let tiles = g.counted_items::<Key, Plane>("tile", move |&(_, _, at)| cut.around(at).count() as u32);
     let converged = g.items::<Key, bool>("converged");
     let updates = g.tags("updates");
@@ -105,7 +105,7 @@ impl Around<'_> {
         let Cut { extent: picture, tile } = self.cut;
         let (extent, (left, top)) = (self.cut.of(at), self.cut.first(at));
         let fill = |row: usize, padded: &mut [f32]| {
-            // Beyond the picture's border, the border's cells are repeated.
+            // Beyond the picture's border, its cells are repeated.
             let y = (top + row).saturating_sub(HALO).min(picture.height - 1);
             let beside = |x: usize| {
                 let number = (y / tile + 1 - top / tile) * 3 + x / tile + 1 - left / tile;

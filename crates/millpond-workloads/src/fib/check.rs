@@ -2,8 +2,8 @@
 
 /// Fibonacci number `n`.
 pub fn known(n: u64) -> u64 {
-    // Doubling (F(2k) = F(k) (2 F(k+1) - F(k))) would overflow in its last step for n = 93. The
-    // plain sum does not.
+    // Doubling (F(2k) = F(k) (2 F(k+1) - F(k))) would overflow in its last step for n = 93, unlike
+    // the plain sum.
     let (mut last, mut next) = (0u64, 1u64);
     for _ in 0..n {
         (last, next) = (next, last.wrapping_add(next));

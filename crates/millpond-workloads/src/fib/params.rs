@@ -7,7 +7,7 @@ use crate::options::Opt;
 /// The largest index whose Fibonacci number fits 64 bits.
 const MAX_N: u64 = 93;
 
-/// The options of both workloads that compute Fibonacci numbers.
+/// The options of both workloads on Fibonacci numbers.
 pub(crate) const SIZES: [Opt; 2] = [
     number::n("Index of the Fibonacci number", (0, MAX_N), 27),
     number::cutoff("Compute numbers up to this index without tasks", MAX_N),
@@ -21,8 +21,8 @@ pub(crate) fn is_leaf(params: Params, n: u64) -> bool {
     n < 2 || n <= params.cutoff
 }
 
-/// The number of tasks of number `params.n`. A leaf has `leaf` tasks. Any other number has two, and
-/// those of its children.
+/// The number of tasks of number `params.n`. A leaf has `leaf` tasks. Any other number has two,
+/// plus its children's.
 pub(crate) fn count(params: Params, leaf: u64) -> u64 {
     let (mut before, mut last) = (leaf, leaf);
     for n in 2..=params.n {

@@ -23,7 +23,7 @@ fn call<'t>(s: &impl ParentScope<'t>, n: u64, params: Params, r: Access<'_, u64,
     }
 }
 
-/// A number that is computed without further tasks.
+/// A number computed without further tasks.
 #[derive(Serialize, Deserialize)]
 struct Leaf {
     n: u64,
@@ -39,7 +39,7 @@ impl Portable for Leaf {
 
 portable!(Leaf, "fib.leaf");
 
-/// A number that is the sum of two others.
+/// A number, as the sum of two others.
 #[derive(Serialize, Deserialize)]
 struct Fib {
     n: u64,
@@ -59,7 +59,7 @@ impl PortableParent for Fib {
 
 portable!(Fib, "fib");
 
-/// That sum.
+/// The sum.
 #[derive(Serialize, Deserialize)]
 struct Sum;
 

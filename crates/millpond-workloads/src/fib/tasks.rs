@@ -18,8 +18,8 @@ pub fn tasks<'s, S: Spawn<'s>>(s: &S, n: u64, params: Params, r: Access<'_, u64,
     });
 }
 
-/// The number of tasks. A leaf is one. Any other number has two (itself and its sum), and those of
-/// its children.
+/// The number of tasks. A leaf is one. Any other number has two (itself and its sum), plus its
+/// children's.
 pub fn count(params: Params) -> u64 {
     super::count_with(params, 1)
 }

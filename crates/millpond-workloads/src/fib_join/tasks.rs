@@ -12,7 +12,7 @@ pub fn tasks(n: u64, params: Params) -> u64 {
     a + b
 }
 
-/// The number of branches that run as tasks: two for each number that is not a leaf.
+/// The number of branches run as tasks: two for each number, except leaves.
 pub fn count(params: Params) -> u64 {
     fib::count_with(params, 0)
 }

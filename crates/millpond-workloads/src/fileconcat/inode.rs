@@ -9,17 +9,17 @@ pub type Node = (u32, u32);
 /// The tag of a block: its node, and its number.
 pub type Tag = (u32, u32, u32);
 
-/// The number of blocks that an inode itself lists, as in the second extended file system (Card,
+/// The number of blocks listed in an inode itself, as in the second extended file system (Card,
 /// Ts'o, Tweedie, "Design and Implementation of the Second Extended Filesystem", 1994). A longer
-/// file has additional blocks that list more.
+/// file has additional blocks with lists.
 const DIRECT: usize = 12;
 
-/// The blocks that hold a file's bytes.
+/// The blocks with a file's bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct List {
     /// The next blocks of the file, in order.
     pub blocks: Vec<Tag>,
-    /// A block that lists more blocks.
+    /// A block with a list of further blocks.
     pub more: Option<Tag>,
 }
 
@@ -50,7 +50,7 @@ impl Block {
         }
     }
 
-    /// The blocks that it lists: none, if it has bytes.
+    /// Its listed blocks: none, if it has bytes.
     pub fn list(&self) -> List {
         match self {
             Block::Data(_) => List::default(),
@@ -61,7 +61,7 @@ impl Block {
 
 impl Inode {
     /// The inode of a node whose bytes are in `count` blocks, numbered from 0. Also returns the
-    /// blocks that list them. Such a block has as many tags as fit into `block` bytes.
+    /// blocks with their lists. Such a block has as many tags as fit into `block` bytes.
     pub fn new(node: Node, bytes: u64, count: u32, block: usize) -> (Inode, Vec<(Tag, Block)>) {
         let tag = |number| (node.0, node.1, number);
         let direct = count.min(DIRECT as u32);
@@ -84,9 +84,9 @@ pub fn cut(bytes: &[u8], block: usize) -> Vec<Vec<u8>> {
     bytes.chunks(block).map(<[u8]>::to_vec).collect()
 }
 
-/// Appends the blocks of one file to those of another. If the first file's last block is not full,
-/// bytes of the second file fill it, and all of its bytes move. Full blocks of the first file stay
-/// unchanged.
+/// Appends the blocks of one file to another's. If the first file's last block is not full, bytes
+/// of the second file fill it, and all the second file's bytes move. Full blocks of the first file
+/// stay unchanged.
 pub fn join(mut first: Vec<Vec<u8>>, second: Vec<Vec<u8>>, block: usize) -> Vec<Vec<u8>> {
     let Some(mut last) = first.pop_if(|last| last.len() < block) else {
         first.extend(second);

@@ -1,4 +1,4 @@
-//! The files: those of a directory, or generated ones.
+//! The files: from a directory, or generated.
 
 use crate::matrix::generate::mix;
 use crate::{Error, input};
@@ -13,8 +13,8 @@ pub(super) struct Listed<'d> {
 }
 
 /// Lists the regular files of a directory, without subdirectories. Links are followed, as in `cat
-/// DIR/*`. Unlike there, hidden files are included. Devices, pipes and sockets are excluded: they
-/// may have no end.
+/// DIR/*`. Hidden files are included, unlike there. Devices, pipes and sockets are excluded,
+/// because they may have no end.
 pub(super) fn list(dir: &Path) -> Result<Listed<'_>, Error> {
     let cannot = |file: &Path| {
         let file = file.to_owned();
@@ -23,7 +23,7 @@ pub(super) fn list(dir: &Path) -> Result<Listed<'_>, Error> {
     let mut files = Vec::new();
     for entry in fs::read_dir(dir).map_err(cannot(dir))? {
         let path = entry.map_err(cannot(dir))?.path();
-        // A broken link is a file that cannot be read.
+        // A broken link is an unreadable file.
         if fs::metadata(&path).map_err(cannot(&path))?.is_file() {
             files.push(path);
         }

@@ -1,7 +1,7 @@
 //! File concatenation ([FP](crate#sources) §VI.F, Figure 5): a balanced binary tree whose leaves
 //! are files. Each inner node is the concatenation of two. To read a file, a step gets its inode,
-//! which tells it the blocks to get. So no step can declare all its items before it starts, and
-//! strict preconditions cannot express the program.
+//! which names the blocks to get. So no step can declare all its items before its start, and strict
+//! preconditions cannot express the program.
 
 mod check;
 mod inode;

@@ -18,14 +18,14 @@ const BLOCK: Opt = Opt::integer("block", "Bytes of a block", (1, 1 << 24), Some(
 /// The options of this workload.
 pub const OPTIONS: [Opt; 10] = collections::options([FILES, LENGTH, SEED, DIR, OUTPUT, BLOCK]);
 
-/// The maximum bytes of a file in addition to its content: its inode, that of a concatenation, and
+/// The maximum bytes of a file in addition to its content: its inode, a concatenation's inode, and
 /// their table entries.
 const FILE: u64 = 2048;
-/// The bytes of a block in addition to its content: its table entries. It has one for each of the
-/// consecutive concatenations, until one block is left.
+/// The bytes of a block in addition to its content: its table entries. It has one for each
+/// consecutive concatenation, until one block is left.
 const PLACE: u64 = 128;
-/// The maximum number of blocks. They have 32-bit numbers, and so have those that list others.
-const MOST_BLOCKS: u64 = 1 << 31;
+/// The maximum number of blocks. They have 32-bit numbers, including those with lists.
+const MAX_BLOCKS: u64 = 1 << 31;
 
 /// The parameters of the workload.
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ pub struct Params {
     pub output: Option<PathBuf>,
     /// Bytes of a block.
     pub block: usize,
-    /// How the steps are run.
+    /// The settings of the steps.
     pub settings: Settings,
 }
 
@@ -82,7 +82,7 @@ impl Params {
     }
 
     /// Every parameter after defaults. Directory and output have no default, and are included only
-    /// if they were given.
+    /// if given.
     pub fn values(&self) -> Vec<(&'static str, Value)> {
         let made =
             |value: fn(&(u64, u64)) -> u64| self.made.as_ref().map_or(Value::None, |made| Value::Integer(value(made)));
@@ -106,12 +106,12 @@ fn not_strict() -> Error {
 }
 
 /// Whether there is enough memory for the files and their bytes. The bytes are in the files and in
-/// blocks, and a concatenation copies the blocks once more.
+/// blocks. A concatenation copies the blocks once more.
 fn fits(files: u64, bytes: u64, block: u64) -> bool {
     let levels = u64::from(files.max(1).next_power_of_two().ilog2()) + 1;
     let places = (bytes / block).saturating_mul(PLACE * levels);
     let needs = bytes.saturating_mul(3).saturating_add(files * FILE).saturating_add(places);
-    bytes / block < MOST_BLOCKS && memory::available().is_none_or(|available| needs <= available)
+    bytes / block < MAX_BLOCKS && memory::available().is_none_or(|available| needs <= available)
 }
 
 /// Fails if there is not enough memory for the generated files.

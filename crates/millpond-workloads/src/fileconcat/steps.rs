@@ -1,4 +1,4 @@
-//! The program as Concurrent Collections: one step per concatenation, and one that prescribes the
+//! The program as Concurrent Collections: per concatenation a step, and a step that prescribes the
 //! concatenations below it.
 
 use super::inode::{Block, Inode, Node, Tag, cut, join};
@@ -19,8 +19,7 @@ struct Disk<'x> {
 /// part.
 ///
 /// The concatenation of a file uses its inode and each of its blocks once. It takes their bytes,
-/// and puts its own. So memory holds the bytes once, and once more while a concatenation copies
-/// them.
+/// and puts its own. So memory holds the bytes once, and again while a concatenation copies them.
 pub fn steps(
     g: &Graph<'_, '_, '_>,
     files: &[Vec<u8>],
@@ -34,7 +33,7 @@ pub fn steps(
     let concatenate = g.steps::<Node>("concatenate").produces(blocks).produces(inodes);
     let concatenate = concatenate
         .preconditions(move |&node, need| halves(node).into_iter().for_each(|half| need.wait_on(inodes, half)));
-    // A concatenation prescribes those below it. So a step reads what was written just before.
+    // A concatenation prescribes those below it. So a step reads recently written data.
     tags.prescribes(g.steps::<Node>("divide").execute(move |node| async move { divide(tags, node) }));
     tags.prescribes(concatenate.execute(move |node| disk.concatenate(node)));
     for (file, bytes) in (0..).zip(files) {
@@ -55,8 +54,8 @@ fn halves((first, count): Node) -> [Node; 2] {
     [(first, left), (first + left, count - left)]
 }
 
-/// Prescribes the two concatenations below a node, the right one first. The step that is prescribed
-/// last runs first, and a concatenation waits for its left inode.
+/// Prescribes the two concatenations below a node, the right one first. The last prescribed step
+/// runs first, and a concatenation waits for its left inode.
 fn divide(tags: Tags<'_, Node>, node: Node) {
     tags.put_all(halves(node).into_iter().filter(|(_, count)| *count > 1));
 }
@@ -110,7 +109,7 @@ impl<'x> Disk<'x> {
     }
 }
 
-/// The bytes of blocks whose last use this is.
+/// The bytes of blocks, in their last use.
 fn bytes(blocks: Vec<Use<'_, Block>>) -> Vec<Vec<u8>> {
     let taken = blocks.into_iter().map(|block| block.take().expect("its only use"));
     taken.filter_map(Block::into_data).collect()

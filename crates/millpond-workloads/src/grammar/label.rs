@@ -1,4 +1,4 @@
-//! Names of task types with the lifetime that the runtime needs, `'static`.
+//! Names of task types with the runtime's required lifetime, `'static`.
 
 use super::machine::Task;
 use super::program::{Program, Type};
@@ -18,8 +18,8 @@ pub fn name(name: &str) -> &'static str {
     kept
 }
 
-/// A task builder with its type's name and its arguments. The label has up to four arguments, if
-/// none is negative or needs more than 32 bits.
+/// A task builder with its type's name and its arguments. The label has up to four arguments,
+/// unless one is negative or needs more than 32 bits.
 pub fn labelled<'a, 's, S: Spawn<'s>>(s: &'a S, program: &Program, task: &Task) -> millpond::Task<'a, S> {
     let kind = &program.types[task.kind];
     let named = s.task(kind.name);

@@ -1,6 +1,6 @@
 //! A running task: it executes its production, step by step, up to the next child.
 
-use super::program::{Arguments, Expr, Init, MOST_ARGUMENTS, Op, Production, Program, Range, Step, Time, Type};
+use super::program::{Arguments, Expr, Init, MAX_ARGUMENTS, Op, Production, Program, Range, Step, Time, Type};
 use super::random::Random;
 use super::syntax::{Distribution, Fault, Operator, Place};
 
@@ -36,11 +36,11 @@ impl Program {
         let mut tasks = Vec::new();
         for init in &self.init {
             for value in init.values()? {
-                if tasks.len() == MOST_INITIAL {
+                if tasks.len() == MAX_INITIAL {
                     let at = self.types[init.kind].productions[0].at;
-                    return Err(Fault::new(at, format!("more than {MOST_INITIAL} initial tasks")));
+                    return Err(Fault::new(at, format!("more than {MAX_INITIAL} initial tasks")));
                 }
-                let mut given = [0; MOST_ARGUMENTS];
+                let mut given = [0; MAX_ARGUMENTS];
                 given[0] = value;
                 let arguments = arguments(&init.arguments, &given, &mut NoVariables)?;
                 tasks.push(Task { kind: init.kind, arguments, seed: Random::of_child(seed, tasks.len() as u64) });
@@ -51,19 +51,19 @@ impl Program {
 }
 
 impl Init {
-    /// The values of its variable; any single value, if it has none.
+    /// The values of its variable; without a variable, any single value.
     fn values(&self) -> Result<Box<dyn Iterator<Item = i64>>, Fault> {
         let Some(Range { first, last, down }) = &self.range else { return Ok(Box::new(std::iter::once(0))) };
-        let given = [0; MOST_ARGUMENTS];
+        let given = [0; MAX_ARGUMENTS];
         let [first, last] = [first.value(&given, &mut NoVariables)?, last.value(&given, &mut NoVariables)?];
         Ok(if *down { Box::new((last..=first).rev()) } else { Box::new(first..=last) })
     }
 }
 
 /// The maximum number of initial tasks, which all exist at once.
-const MOST_INITIAL: usize = 1_000_000;
+const MAX_INITIAL: usize = 1_000_000;
 
-/// The variables of a task that shares nothing.
+/// The variables of a task without shared ones.
 pub struct NoVariables;
 
 impl Variables for NoVariables {
@@ -147,7 +147,7 @@ fn choose<'p>(kind: &'p Type, given: &Arguments, variables: &mut impl Variables)
 }
 
 fn arguments(values: &[Expr], given: &Arguments, variables: &mut impl Variables) -> Result<Arguments, Fault> {
-    let mut arguments = [0; MOST_ARGUMENTS];
+    let mut arguments = [0; MAX_ARGUMENTS];
     for (argument, value) in arguments.iter_mut().zip(values) {
         *argument = value.value(given, variables)?;
     }
@@ -228,7 +228,7 @@ impl Expr {
         }
     }
 
-    /// Evaluates on a stack of values. Those in `stack[..height]` wait for an operator.
+    /// Evaluates on a stack of values. Values in `stack[..height]` wait for an operator.
     fn evaluate(&self, stack: &mut [i64], given: &Arguments, variables: &mut impl Variables) -> Result<i64, Fault> {
         let (mut height, mut next) = (0, 0);
         while let Some(step) = self.steps.get(next) {
@@ -271,8 +271,8 @@ impl Expr {
 }
 
 impl Operator {
-    /// The result of `and` or `or`, if the left side determines it. Then the right side is not
-    /// evaluated.
+    /// The result of `and` or `or`, if the left side determines it, without evaluating the right
+    /// side.
     fn decided_by(self, left: i64) -> Option<i64> {
         match self {
             Operator::And if left == 0 => Some(0),

@@ -44,15 +44,15 @@ pub(crate) const WORKLOAD: Workload = Workload {
 const BUILT_IN: &str = include_str!("../../grammars/synthetic.grammar");
 const BUILT_IN_NAME: &str = "synthetic.grammar (built in)";
 
-/// The maximum size of a grammar in bytes. Its tokens take about fifty times as much.
-const MOST_BYTES: usize = 1 << 20;
+/// The maximum size of a grammar in bytes. Its tokens take about fifty times as many.
+const MAX_BYTES: usize = 1 << 20;
 
 struct Grammar {
     params: Params,
     /// Every parameter of the grammar with its value.
     values: Vec<(String, i64)>,
     program: Program,
-    /// The totals of the serial program, which ran before with empty times.
+    /// The totals of the serial program, run before with empty times.
     expected: Totals,
     ran: Totals,
 }
@@ -82,8 +82,8 @@ fn read(file: &Path) -> Result<String, Error> {
         place: format!("line {line}"),
         what: what.to_owned(),
     };
-    if bytes.len() > MOST_BYTES {
-        return Err(refuse(1, &format!("a grammar of {} bytes: at most {MOST_BYTES}", bytes.len())));
+    if bytes.len() > MAX_BYTES {
+        return Err(refuse(1, &format!("a grammar of {} bytes: at most {MAX_BYTES}", bytes.len())));
     }
     let text = input::without_mark(&bytes).map_err(|what| refuse(1, what))?;
     std::str::from_utf8(text).map(str::to_owned).map_err(|error| {

@@ -10,7 +10,7 @@ pub(super) const MAX_DEPTH: Opt =
 pub(super) const MAX_TASKS: Opt =
     Opt::integer("max-tasks", "Give up beyond so many tasks", (1, 1_000_000_000_000), Some(50_000_000));
 
-/// The default is the number of iterations that a core runs in about ten days.
+/// The default is a core's number of iterations in about ten days.
 pub(super) const MAX_UNITS: Opt = Opt::integer(
     "max-units",
     "Give up where all tasks together take more units of time",
@@ -21,7 +21,7 @@ pub(super) const MAX_UNITS: Opt = Opt::integer(
 /// The options of this workload.
 pub const OPTIONS: [Opt; 6] = [FILE, SEED, SET, MAX_DEPTH, MAX_TASKS, MAX_UNITS];
 
-/// Limits for grammars that do not end.
+/// Limits for endless grammars.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// The maximum depth of a task: its ancestors and itself.

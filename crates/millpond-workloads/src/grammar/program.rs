@@ -1,12 +1,12 @@
-//! A grammar with resolved names, which can be run.
+//! A runnable grammar, with resolved names.
 
 use super::syntax::{Distribution, Operator, Place};
 
 /// The maximum number of arguments of a task type.
-pub const MOST_ARGUMENTS: usize = 8;
+pub const MAX_ARGUMENTS: usize = 8;
 
 /// The arguments of a task. Unused ones are 0.
-pub type Arguments = [i64; MOST_ARGUMENTS];
+pub type Arguments = [i64; MAX_ARGUMENTS];
 
 /// A runtime grammar ([TP](crate#sources) §2.2): task types, initial tasks, shared variables,
 /// productions. The user's parameters are already numbers.
@@ -24,7 +24,7 @@ pub struct Type {
     pub name: &'static str,
     pub arity: usize,
     pub productions: Vec<Production>,
-    /// The indices of the shared variables that a task of this type or its descendants read and do
+    /// The indices of the shared variables that a task of this type or its descendants read, but do
     /// not set.
     pub reads: Vec<usize>,
     /// The indices of those that they set.
@@ -63,7 +63,7 @@ impl Production {
 #[derive(Debug)]
 pub enum Op {
     Time(Time, Place),
-    /// Creates a task of the type with that index.
+    /// Creates a task of the type with this index.
     Create(usize, Vec<Expr>),
     /// Sets a shared variable.
     Set(usize, Expr),
@@ -79,12 +79,12 @@ pub enum Time {
     Drawn(Distribution, Vec<Expr>),
 }
 
-/// A value in postfix notation. Tasks evaluate it on stacks that may be small, so the evaluation
-/// does not recurse.
+/// A value in postfix notation. Tasks evaluate it on perhaps small stacks, so the evaluation does
+/// not recurse.
 #[derive(Debug, Default)]
 pub struct Expr {
     pub steps: Vec<Step>,
-    /// The maximum number of values that wait for an operator at the same time.
+    /// The maximum number of values waiting for an operator.
     pub depth: usize,
 }
 
@@ -96,7 +96,7 @@ pub enum Step {
     Shared(usize),
     Negative(Place),
     Not,
-    /// `and` or `or`. If the last value determines the result, the evaluation continues at that
+    /// `and` or `or`. If the last value determines the result, the evaluation continues at this
     /// step, without the right side.
     Decide(Operator, usize),
     Binary(Operator, Place),

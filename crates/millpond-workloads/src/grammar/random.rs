@@ -16,7 +16,7 @@ impl Random {
         Self(mix(seed ^ GAMMA))
     }
 
-    /// The seed of a task's child with that number.
+    /// The seed of a task's child with this number.
     pub fn of_child(seed: u64, number: u64) -> u64 {
         mix(seed.wrapping_add(GAMMA.wrapping_mul(number.wrapping_add(1))))
     }

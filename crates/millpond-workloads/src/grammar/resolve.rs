@@ -2,7 +2,7 @@
 //! arguments.
 
 use super::label;
-use super::program::{Expr, Init, MOST_ARGUMENTS, Op, Production, Program, Range, Step, Time, Type};
+use super::program::{Expr, Init, MAX_ARGUMENTS, Op, Production, Program, Range, Step, Time, Type};
 use super::syntax::{self, Fault, File, Item, Name, Operator, Pattern, Place};
 use std::collections::BTreeSet;
 
@@ -36,16 +36,16 @@ pub fn resolve(file: &File, values: &[i64]) -> Result<Program, Fault> {
 
 /// The maximum number of productions, and of parameters and shared variables together. Every name
 /// is compared with every other.
-const MOST_STATEMENTS: usize = 2000;
+const MAX_STATEMENTS: usize = 2000;
 
 fn few_enough(file: &File) -> Result<(), Fault> {
     let globals = file.params.iter().chain(&file.shared).map(|(name, _)| name);
     let productions = file.productions.iter().map(|production| &production.kind);
-    let too_many = |name: &Name, what| Fault::new(name.at, format!("more than {MOST_STATEMENTS} {what}"));
-    if let Some(name) = productions.clone().nth(MOST_STATEMENTS) {
+    let too_many = |name: &Name, what| Fault::new(name.at, format!("more than {MAX_STATEMENTS} {what}"));
+    if let Some(name) = productions.clone().nth(MAX_STATEMENTS) {
         return Err(too_many(name, "productions"));
     }
-    globals.clone().nth(MOST_STATEMENTS).map_or(Ok(()), |name| Err(too_many(name, "parameters and shared variables")))
+    globals.clone().nth(MAX_STATEMENTS).map_or(Ok(()), |name| Err(too_many(name, "parameters and shared variables")))
 }
 
 fn each_once(names: &[&Name], says: &str) -> Result<(), Fault> {
@@ -66,7 +66,7 @@ struct Names<'a> {
 
 /// The meanings of names in one context.
 struct Scope<'a> {
-    /// The arguments that have a name.
+    /// The named arguments.
     arguments: Vec<Option<&'a Name>>,
     /// Whether shared variables have values.
     shared: bool,
@@ -89,10 +89,10 @@ impl<'a> Names<'a> {
     /// Records the type of a production.
     fn note_type(&mut self, production: &'a syntax::Production) -> Result<(), Fault> {
         let (name, arity) = (&production.kind, production.arguments.len());
-        if arity > MOST_ARGUMENTS {
+        if arity > MAX_ARGUMENTS {
             return Err(Fault::new(
                 name.at,
-                format!("`{}` has {arity} arguments, of {MOST_ARGUMENTS} at most", name.text),
+                format!("`{}` has {arity} arguments, of {MAX_ARGUMENTS} at most", name.text),
             ));
         }
         if self.kinds.iter().any(|kind| kind.name.text == name.text) {
@@ -102,7 +102,7 @@ impl<'a> Names<'a> {
         Ok(())
     }
 
-    /// The index of a type that takes this number of arguments.
+    /// The index of a type with this number of arguments.
     fn kind(&self, name: &Name, arguments: usize) -> Result<usize, Fault> {
         let Some(place) = self.kinds.iter().position(|kind| kind.name.text == name.text) else {
             let valid = among(self.kinds.iter().map(|kind| kind.name));
@@ -201,8 +201,7 @@ impl<'a> Names<'a> {
         Ok(Expr { steps, depth })
     }
 
-    /// Appends the steps of a value. Returns the maximum number of values that wait for an
-    /// operator.
+    /// Appends the steps of a value. Returns the maximum number of values waiting for an operator.
     fn steps(&self, value: &syntax::Expr, scope: &Scope<'_>, steps: &mut Vec<Step>) -> Result<usize, Fault> {
         let (step, depth) = match value {
             syntax::Expr::Number(number) => (Step::Number(*number), 1),
@@ -271,8 +270,8 @@ fn among<'a>(names: impl Iterator<Item = &'a Name>) -> String {
     if all.is_empty() { "there are none".to_owned() } else { format!("there are {}", all.join(", ")) }
 }
 
-/// Adds the variables of descendants to each type: a task declares what it and its descendants read
-/// and set.
+/// Adds the variables of descendants to each type, because a task declares the reads and sets of
+/// itself and its descendants.
 fn close_over_children(types: &mut [Type]) {
     let mut uses: Vec<Uses> = types.iter().map(Uses::of).collect();
     let mut grows = uses.iter().any(|uses| !uses.reads.is_empty() || !uses.writes.is_empty());
@@ -291,7 +290,7 @@ fn close_over_children(types: &mut [Type]) {
     }
 }
 
-/// The shared variables that a type's tasks read, and those that they set.
+/// The shared variables read by a type's tasks, and those set by them.
 #[derive(Clone, Default)]
 struct Uses {
     reads: BTreeSet<usize>,

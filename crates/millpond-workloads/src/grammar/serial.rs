@@ -36,7 +36,7 @@ pub fn serial(program: &Program, seed: u64, limits: Limits, takes: impl FnMut(u6
     let variables = program.shared.clone();
     let totals = Totals { by_type: vec![0; program.types.len()], units: 0 };
     let mut walk = Walk { program, limits, variables, totals, tasks: 0, takes };
-    // An explicit stack: a grammar may be deeper than the thread's stack.
+    // An explicit stack, because a grammar may be deeper than the thread's stack.
     let mut stack = Vec::new();
     for task in program.initial(seed)? {
         stack.push(walk.begin(task, 1)?);

@@ -1,4 +1,4 @@
-//! Counts the tasks that ran. The tasks themselves count.
+//! Counts the executed tasks. The tasks themselves count.
 
 use super::serial::Totals;
 use std::cell::Cell;

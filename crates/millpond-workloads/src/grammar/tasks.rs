@@ -1,6 +1,6 @@
 //! The task program. A task declares the shared variables that it or its descendants read or set.
-//! So the answer is the serial program's, and tasks that share nothing run in parallel. A task
-//! without children is a leaf.
+//! So the answer is the serial program's, and tasks without shared variables run in parallel. A
+//! task without children is a leaf.
 
 use super::label::labelled;
 use super::machine::{Frame, NoVariables, Task, Variables};
@@ -10,21 +10,21 @@ use super::tally::Tally;
 use crate::spin::work;
 use millpond::{Access, Full, Handle, Inout, Read, ReadOnly, Spawn};
 
-/// The data that all tasks use.
+/// The shared data of all tasks.
 #[derive(Clone, Copy)]
 pub struct Common<'s> {
     pub program: &'s Program,
     pub tally: &'s Tally,
 }
 
-/// Spawns the initial tasks. The handles are those of all shared variables.
+/// Spawns the initial tasks. The handles are for all shared variables.
 pub fn tasks<'s, S: Spawn<'s>>(s: &S, common: Common<'s>, initial: &[Task], shared: &[Handle<i64, S::Brand>]) {
     let places: Vec<_> = (0..shared.len()).collect();
     let held = || Held { of_reads: &[], reads: &[], of_writes: &places, writes: shared };
     initial.iter().for_each(|task| spawn(s, common, *task, held()));
 }
 
-/// The shared variables that a scope may pass on, by their indices.
+/// The shared variables accessible in a scope, by their indices.
 struct Held<'h, B> {
     of_reads: &'h [usize],
     reads: &'h [Handle<i64, B, ReadOnly>],
@@ -74,7 +74,7 @@ fn spawn<'s, S: Spawn<'s>>(s: &S, common: Common<'s>, task: Task, held: Held<'_,
     });
 }
 
-/// Spawns a task that shares nothing. Its production is known now.
+/// Spawns a task without shared variables. Its production is known now.
 fn spawn_free<'s, S: Spawn<'s>>(s: &S, common: Common<'s>, task: Task) {
     let frame = begin(common, task, &mut NoVariables);
     let labelled = labelled(s, common.program, &task);
@@ -135,7 +135,8 @@ impl Variables for OfLeaf<'_, '_> {
     }
 }
 
-/// The variables of a parent. To use a variable, it waits for its earlier children that use it.
+/// The variables of a parent. To use a variable, it waits for its earlier children with this
+/// variable.
 struct OfParent<'t, 's, S: Spawn<'s>> {
     scope: &'t S,
     kind: &'s Type,

@@ -24,8 +24,8 @@ pub fn scaled_residual(a: &Matrix, x: &Matrix) -> f64 {
     let mut rest = Matrix::zeros(n, n);
     (0..n).for_each(|i| rest.put(i, i, -1.0));
     matmul(rest.view_mut(), Accum::Add, a.view(), x.view(), 1.0, Par::Seq);
-    // The norms are computed with entries near 1. Those of the matrices, and their product, may
-    // overflow.
+    // The norms are computed with entries near 1, because the matrices' norms, and their product,
+    // may overflow.
     let near_one = |matrix: &Matrix| {
         let exponent = matrix.exponent().clamp(-1000, 1000);
         (matrix.norm_times(power(-exponent)), exponent)

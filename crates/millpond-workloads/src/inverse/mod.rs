@@ -5,11 +5,11 @@
 //!
 //! - The diagonal tile is inverted: `P = A(k,k)^-1`.
 //! - The other tiles of its row become `P A(k,j)`.
-//! - Tiles outside of its row and column become `A(i,j) - A(i,k) A(k,j)`.
+//! - Tiles outside its row and column become `A(i,j) - A(i,k) A(k,j)`.
 //! - The other tiles of its column become `-A(i,k) P`.
 //!
-//! Rows are exchanged only within the diagonal tile. So the matrix must need no other exchange, as
-//! diagonally dominant or positive definite ones. The check verifies the answer.
+//! Rows are exchanged only within the diagonal tile. So the matrix must need no other exchange,
+//! such as a diagonally dominant or positive definite one. The check verifies the answer.
 
 mod check;
 mod params;
@@ -56,7 +56,7 @@ impl Inverse {
         Grid { n: self.params.n, tile: self.params.tile }
     }
 
-    /// Fresh tiles. Those of the last run are dropped first, so that memory does not hold both.
+    /// Fresh tiles. The last run's are dropped first, so that memory does not hold both.
     fn tiles(&mut self) -> Vec<Vec<Tile>> {
         self.inverse = None;
         self.grid().cut_all(&self.matrix)

@@ -4,8 +4,7 @@ use crate::matrix::memory::Needs;
 use crate::options::{Opt, Options};
 use crate::{Error, collections};
 
-/// The options of this workload: those of `cholesky` without `--lower`, and the settings of
-/// Collections.
+/// The options of this workload: `cholesky`'s without `--lower`, and the settings of Collections.
 pub const OPTIONS: [Opt; 9] = collections::options(OF_SQUARE);
 
 /// The matrix, its inverse and their product, and a matrix as tiles. Also the slots of each step's

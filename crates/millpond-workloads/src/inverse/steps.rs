@@ -1,9 +1,9 @@
 //! The program as Concurrent Collections: one step per tile and iteration.
 //!
 //! The item `(i, j, k)` is tile `(i, j)` after `k` iterations. The step that makes the tile's next
-//! item uses it once. If that is the last use, the step takes the tile and changes it in place.
-//! Steps of other tiles also use the inverted diagonal tile, the rest of its new row and the rest
-//! of its former column.
+//! item uses it once. In the last use, the step takes the tile and changes it in place. Steps of
+//! other tiles also use the inverted diagonal tile, the rest of its new row and the rest of its
+//! former column.
 
 use crate::Error;
 use crate::cholesky::Pivot;
@@ -17,7 +17,7 @@ type Tiles<'x> = CountedItems<'x, Key, Tile>;
 /// The number of uses of an item, for `nt` tiles in a row.
 fn uses(nt: u32, (i, j, k): Key) -> u32 {
     let before = match (i + 1 == k, j + 1 == k) {
-        // The inverted tile: its row and its column use it.
+        // The inverted tile, used by its row and its column.
         (true, true) => 2 * (nt - 1),
         // Its new row.
         (true, false) => nt - 1,
@@ -28,7 +28,7 @@ fn uses(nt: u32, (i, j, k): Key) -> u32 {
     before + next + 1
 }
 
-/// Inverts the matrix of these tiles. They are put before the timed part.
+/// Inverts the matrix of these tiles. The tiles are put before the timed part.
 pub fn steps<'env>(
     g: &Graph<'_, '_, 'env>,
     tiles: Vec<Vec<Tile>>,
@@ -55,7 +55,7 @@ pub fn steps<'env>(
     (0..nt).map(|i| (0..nt).map(|j| last(i, j)).collect()).collect()
 }
 
-/// The state that all steps share. A step's tag is its tile and iteration.
+/// The shared state of all steps. A step's tag is its tile and iteration.
 #[derive(Clone, Copy)]
 struct Program<'x, 'env> {
     nt: u32,
@@ -67,11 +67,11 @@ struct Program<'x, 'env> {
 }
 
 impl<'x, 'env: 'x> Program<'x, 'env> {
-    /// Prescribes all of iteration `k` except for its diagonal: the steps would wait for that.
+    /// Prescribes all of iteration `k` except its diagonal, for which the steps would wait.
     ///
-    /// A worker runs the newest step first. The order makes it update the next iteration's column
-    /// last, and in it the diagonal tile. Then few tiles of this iteration are left that the next
-    /// one would have to copy. A thief takes the oldest step, and so begins with that column.
+    /// A worker runs the newest step first. In this order, it updates the next iteration's column
+    /// last, and in it the diagonal tile. Then few tiles of this iteration are left for the next
+    /// one to copy. A thief takes the oldest step, and so begins with that column.
     fn prescribe(self, k: u32) {
         let others = || (1..self.nt).map(|after| (k + after) % self.nt);
         self.rows.put_all(others().map(|j| (k, j)));
@@ -144,7 +144,7 @@ impl<'x, 'env: 'x> Program<'x, 'env> {
     }
 }
 
-/// A tile that may be changed: the item itself, or a copy while others use it.
+/// A mutable tile: the item itself, or a copy while others use it.
 fn owned(tile: Use<'_, Tile>) -> Tile {
     tile.take().unwrap_or_else(|used| used.clone())
 }
@@ -153,7 +153,7 @@ fn owned(tile: Use<'_, Tile>) -> Tile {
 mod tests {
     use super::*;
 
-    /// The declared uses are those of the steps.
+    /// The declared uses equal the steps' uses.
     #[test]
     fn uses_are_exact() {
         for nt in 1..6_u32 {

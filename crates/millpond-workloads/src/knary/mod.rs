@@ -1,10 +1,10 @@
-//! A tree of tasks whose parallelism depends on three numbers: Cilk's `knary(n, k, r)`.
+//! A tree of tasks with adjustable parallelism: Cilk's `knary(n, k, r)`.
 //!
 //! The tree has `n` levels of nodes, each of which runs a loop of 400 iterations. A node above the
-//! last level has `k` children. The first `r` subtrees run one after the other, and then the others
-//! in parallel. So `r = 0` gives abundant parallelism, and `r = k` none. (R. Blumofe et al., "Cilk:
-//! an efficient multithreaded runtime system", PPoPP 1995. Its sizes are 10, 5, 2, the defaults
-//! here, and 10, 4, 1.)
+//! last level has `k` children. The first `r` subtrees run one after the other, then the others in
+//! parallel. So `r = 0` gives abundant parallelism, and `r = k` none. (R. Blumofe et al., "Cilk: an
+//! efficient multithreaded runtime system", PPoPP 1995. Its sizes are 10, 5, 2, the defaults here,
+//! and 10, 4, 1.)
 //!
 //! [DDS](crate#sources) Table 1 has a Knary(35, 10) with a threshold of 15, whose meaning it does
 //! not give. It cannot be one of these trees: with 35 levels and 10 children per node it would have

@@ -31,7 +31,7 @@ pub struct Params {
     pub n: u64,
     /// The children of an inner node.
     pub k: u64,
-    /// The number of these, from the first, that run one after the other.
+    /// The number of first children that run one after the other.
     pub r: u64,
     /// Subtrees of up to this many levels are visited without further tasks.
     pub cutoff: u64,

@@ -1,5 +1,5 @@
 //! The task program as portable tasks: a struct for each closure. The first children and the others
-//! declare different accesses, so they are different tasks. They are instances of one struct; its
+//! declare different accesses, so they are different tasks: instances of one struct, whose
 //! parameter is the access to the turn.
 
 use super::Params;
@@ -28,7 +28,7 @@ pub fn portable<'s, S: Spawn<'s>>(s: &S, params: Params, visited: Visited<'_, S:
 struct Subtree {
     params: Params,
     levels: u64,
-    /// The number that is added to its nodes.
+    /// The number added to its nodes.
     above: u64,
 }
 
@@ -38,7 +38,7 @@ impl Subtree {
     }
 }
 
-/// A subtree that is visited without further tasks, in its turn.
+/// A subtree visited in its turn, without further tasks.
 #[derive(Serialize, Deserialize)]
 struct Leaf<Turn> {
     tree: Subtree,
@@ -65,7 +65,7 @@ where
 portable!(Leaf<Rw<()>>, "knary.first.leaf");
 portable!(Leaf<R<()>>, "knary.rest.leaf");
 
-/// A subtree whose root is visited in its turn, and then each child.
+/// A subtree whose root is visited in its turn, followed by each child.
 #[derive(Serialize, Deserialize)]
 struct Node<Turn> {
     tree: Subtree,

@@ -1,13 +1,13 @@
 //! The task program: one task per node. The *turn* is a datum that orders siblings. Each of the
-//! first children changes it, so it waits for the previous one. The others read it, so they wait
-//! for the first ones and not for each other.
+//! first children changes it, and so waits for the previous one. The others read it, and so wait
+//! for the first ones, not for each other.
 
 use super::serial::{ITERATIONS, serial};
 use super::{Params, nodes};
 use crate::spin::work;
 use millpond::{Access, Accesses, Reduce, Spawn, Sum};
 
-/// The reduction that counts the visited nodes.
+/// The count of visited nodes, as a reduction.
 pub(super) type Visited<'h, B> = Access<'h, u64, Reduce<Sum>, B>;
 
 /// Visits the tree, and adds its nodes to `visited`.
@@ -40,13 +40,13 @@ where
     });
 }
 
-/// The maximum number of levels of a subtree that is one task.
+/// The maximum number of levels of a subtree in one task.
 pub(super) fn leaf_levels(params: Params) -> u64 {
     params.cutoff.max(1)
 }
 
-/// The number of tasks: one for each node that is not inside a leaf's subtree.
+/// The number of tasks: one for each node outside leaves' subtrees.
 pub fn count(params: Params) -> u64 {
-    // The whole tree can be counted, so a smaller one can, too.
+    // The whole tree can be counted, and so a smaller one.
     nodes(1 + params.n.saturating_sub(leaf_levels(params)), params.k).unwrap_or(u64::MAX)
 }

@@ -1,10 +1,10 @@
 //! Checks a product with Freivalds' test ("Probabilistic machines can use less running time", IFIP
-//! 1977). It compares `C x` with `A (B x)` for random vectors `x` of 1 and -1. That takes O(n^2)
-//! instead of the O(n^3) of a second product.
+//! 1977). It compares `C x` with `A (B x)` for random vectors `x` of 1 and -1, in O(n^2) instead of
+//! O(n^3) for a second product.
 //!
 //! If an entry of `C` is wrong by `d`, an entry of `C x` changes by `d`. Several wrong entries of a
 //! row cancel for at most half of the vectors. So 20 vectors miss an error with probability 2^-20
-//! at most. The rounding error is at most `n eps (|A| |B|) 1`. The error is divided by that bound,
+//! at most. The rounding error is at most `n eps (|A| |B|) 1`. The error is divided by this bound,
 //! so that a correct product stays below 1.
 
 use crate::matrix::{Matrix, generate, power};
@@ -27,8 +27,8 @@ const VECTORS: u64 = 20;
 /// ```
 pub fn scaled_error(a: &Matrix, b: &Matrix, c: &Matrix, seed: u64) -> f64 {
     let n = a.rows();
-    // Every entry is scaled before it is multiplied. Otherwise products and sums could overflow or
-    // underflow.
+    // Every entry is scaled before its multiplication. Otherwise products and sums could overflow
+    // or underflow.
     let exponent = |matrix: &Matrix| matrix.exponent().clamp(-1000, 1000);
     let (of_a, of_b) = (exponent(a), exponent(b));
     let half = (of_a + of_b) / 2;

@@ -13,10 +13,10 @@ pub const OPTIONS: &[Opt] = &[N, params::TILE, params::SEED, ORDER];
 /// Two factors and the product, each as a matrix and as tiles.
 const NEEDS: Needs = Needs { bytes_per_entry: 8 * 6, tiled_halves: 6, tasks: |_| 0 };
 
-/// The order of the loops that spawn the tasks.
+/// The order of the spawning loops.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Order {
-    /// All updates of one tile, then those of the next: chains.
+    /// All updates of one tile, then of the next: chains.
     Ijk,
     /// One update of each tile, then the next of each: layers of independent tasks.
     Kij,

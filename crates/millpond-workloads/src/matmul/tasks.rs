@@ -4,7 +4,7 @@ use super::{Order, serial::steps};
 use crate::matrix::{Tile, kernels};
 use millpond::{Handle, Spawn};
 
-/// A matrix of tiles that tasks work on.
+/// A matrix of tiles for tasks.
 pub type Tiles<B> = Vec<Vec<Handle<Tile, B>>>;
 
 /// `c := c + a b`.

@@ -72,12 +72,12 @@ impl Matrix {
     }
 
     /// The asymmetry of a square matrix: the largest difference of two opposite entries `(i, j)`
-    /// and `(j, i)`, divided by `sqrt(|a_ii a_jj|)`. If the matrix is positive definite, that root
-    /// bounds both entries.
+    /// and `(j, i)`, divided by `sqrt(|a_ii a_jj|)`, which bounds both entries of a positive
+    /// definite matrix.
     ///
     /// `epsilon` is the relative spacing of the stored numbers: `f32::EPSILON` or `f64::EPSILON`.
-    /// The rounding error of a symmetric matrix depends on how it was computed. So half of the
-    /// digits may differ.
+    /// The rounding error of a symmetric matrix depends on its computation, so half of the digits
+    /// may differ.
     ///
     /// ```
     /// use millpond_workloads::matrix::Matrix;
@@ -90,7 +90,7 @@ impl Matrix {
     ///
     /// # Errors
     ///
-    /// The first pair of entries for which that exceeds the square root of `epsilon`, or is NaN.
+    /// The first pair of entries whose value exceeds the square root of `epsilon`, or is NaN.
     pub fn asymmetry(&self, epsilon: f64) -> Result<f64, Flaw> {
         let (limit, mut most) = (epsilon.sqrt(), 0.0_f64);
         for j in 0..self.cols {

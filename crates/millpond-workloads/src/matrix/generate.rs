@@ -28,7 +28,7 @@ pub fn uniform(rows: usize, cols: usize, seed: u64) -> Matrix {
     a
 }
 
-/// The entry `(i, j)` of the matrix with that seed.
+/// The entry `(i, j)` of the matrix with this seed.
 fn entry(seed: u64, i: usize, j: usize) -> f64 {
     let place = (i as u64) << 32 | j as u64;
     let bits = mix(place ^ mix(seed));

@@ -1,8 +1,8 @@
 //! The kernels of tiled linear algebra, each on one core.
 //!
-//! The products are faer's, which were the fastest on tiles of 125, measured on one AVX-512 core
-//! with tiles in the cache. `cargo run --profile max -p millpond-workloads --example kernels`
-//! repeats the measurement.
+//! The products are faer's, the fastest on tiles of 125, measured on one AVX-512 core with tiles in
+//! the cache. `cargo run --profile max -p millpond-workloads --example kernels` repeats the
+//! measurement.
 //!
 //! | crate | GFLOP/s |
 //! |---|---|
@@ -19,12 +19,11 @@ use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Accum, Par};
 
-/// The rows that [`syrk`] updates in one product. It is a few vectors, so that little of the upper
-/// half is computed. With fewer rows the products would be too small.
+/// The rows updated by [`syrk`] in one product. They are a few vectors, so that little of the upper
+/// half is computed. With fewer rows, the products would be too small.
 const STRIP: usize = 16;
 
-/// `a := L` with `L L^T = a`, in the lower half. The error is the row of the pivot that is not
-/// positive.
+/// `a := L` with `L L^T = a`, in the lower half. The error is the row of the nonpositive pivot.
 pub fn potrf(a: &mut Tile) -> Result<(), usize> {
     let a = a.view_mut();
     let mut buffer = MemBuffer::new(cholesky_in_place_scratch::<f64>(a.nrows(), Par::Seq, Default::default()));

@@ -4,11 +4,11 @@ use super::{MAX_N, default_tile, params};
 use crate::{Error, limits};
 
 /// The bytes of a tile in addition to its entries: its block of memory, its handle and its version.
-/// Measured are 475 bytes, by `peak_rss_bytes` of `run cholesky --tile 1` with `--n 200` and `--n
+/// 475 bytes were measured by `peak_rss_bytes` of `run cholesky --tile 1` with `--n 200` and `--n
 /// 600`.
 const TILE: u64 = 512;
 
-/// The maximum bytes of a tile's column in addition to its entries: it begins a cache line.
+/// The maximum bytes of a tile's column in addition to its entries, because it begins a cache line.
 const PADDING: u64 = 56;
 
 /// The memory of a job on square matrices of one order.
@@ -16,7 +16,7 @@ const PADDING: u64 = 56;
 pub struct Needs {
     /// The bytes per entry of a matrix, in matrices and tiles together.
     pub bytes_per_entry: u64,
-    /// The number of halves of matrices that are cut into tiles.
+    /// The number of halves of matrices cut into tiles.
     pub tiled_halves: u64,
     /// The bytes of all tasks, by the number of tiles in a column.
     pub tasks: fn(u64) -> u64,
@@ -42,7 +42,7 @@ impl Needs {
         if n > max { Err(Error::Range { option: "n", value: n, min: 1, max, why: WHY }) } else { Ok(()) }
     }
 
-    /// Fails if there are so many tiles of order `tile` that they exceed the memory.
+    /// Fails if the tiles of order `tile` exceed the memory.
     pub fn require_tile(self, n: u64, tile: u64) -> Result<(), Error> {
         let Some(available) = available() else { return Ok(()) };
         if self.bytes(n, tile) <= available {
@@ -55,9 +55,9 @@ impl Needs {
 
 const WHY: &str = " (with the memory available)";
 
-/// The bytes that the process can still get without swapping; `None` if the system does not report
-/// them. It is the minimum that these leave: the machine, the process's control groups (versions 1
-/// and 2), and its resource limits (`ulimit -v`, `ulimit -d`).
+/// The bytes available to the process without swapping; `None` if the system does not report them.
+/// They are the minimum left by the machine, the process's control groups (versions 1 and 2), and
+/// its resource limits (`ulimit -v`, `ulimit -d`).
 ///
 /// ```
 /// let available = millpond_workloads::matrix::memory::available();
@@ -67,11 +67,11 @@ pub fn available() -> Option<u64> {
     limits::available()
 }
 
-/// Reserves the address space of the threads that will run a job. [`available`] leaves that many
-/// bytes of a limited address space (`ulimit -v`, `ulimit -d`) unused.
+/// Reserves the address space of a job's threads. [`available`] excludes it from a limited address
+/// space (`ulimit -v`, `ulimit -d`).
 ///
-/// A thread uses its stack, the stack of the body that it runs, and 64 MiB of addresses for its
-/// allocations. The last number is that of the C library's arena.
+/// A thread uses its stack, the stack of its running body, and 64 MiB of addresses for its
+/// allocations, the size of the C library's arena.
 ///
 /// ```
 /// millpond_workloads::matrix::memory::reserve_for_threads(2, 2 << 20);

@@ -1,6 +1,6 @@
 //! Dense matrices: storage, tiles, kernels, generators, files.
 //!
-//! All storage is column-major. A matrix for tasks is cut into contiguous tiles. So a tile of 125 x
+//! All storage is column-major. A matrix for tasks is cut into contiguous tiles, so a tile of 125 x
 //! 125 (125 kB) stays in a core's own cache while a kernel runs.
 
 mod dense;
@@ -42,9 +42,9 @@ pub struct Given {
 
 /// Reads a matrix, for a job with these needs.
 ///
-/// The file's extension tells the format: `.mtx` (Matrix Market) or `.npy` (NumPy). Without an
-/// extension, as for `/dev/stdin`, the first bytes tell it. The file can be a pipe, and can be
-/// compressed by gzip.
+/// The file's extension determines the format: `.mtx` (Matrix Market) or `.npy` (NumPy). Without an
+/// extension, as for `/dev/stdin`, the first bytes do. The file can be a pipe, and compressed by
+/// gzip.
 ///
 /// # Errors
 ///
@@ -111,7 +111,7 @@ impl Format {
     }
 }
 
-/// What is wrong with an input, and where. The caller adds the file's name.
+/// A flaw of an input, and its place. The caller adds the file's name.
 #[derive(Debug, PartialEq)]
 pub struct Flaw {
     place: String,
@@ -137,7 +137,7 @@ impl Flaw {
     }
 }
 
-/// An integer as an entry, unless that would round it.
+/// An integer as an entry, unless this would round it.
 fn exact(integer: i128) -> Result<f64, String> {
     if integer.unsigned_abs() <= 1 << 53 {
         Ok(integer as f64)

@@ -29,7 +29,7 @@ pub fn parse(bytes: &[u8], most: u64) -> Result<Matrix, Flaw> {
     }
 }
 
-/// The lines of a file that are not empty or comments.
+/// The lines of a file, except empty ones and comments.
 struct Lines<'a> {
     rest: &'a [u8],
     number: usize,
@@ -114,8 +114,8 @@ fn sizes(header: &Header, line: &str, most: u64) -> Result<(usize, u64), String>
     Ok((n, if header.symmetric { n_wide * (n_wide + 1) / 2 } else { n_wide * n_wide }))
 }
 
-/// The words of a line, if it has exactly this number. A line can be as long as the file, so its
-/// words are not collected.
+/// The words of a line, if it has exactly this number. The words are not collected, because a line
+/// can be as long as the file.
 fn words<const WANTED: usize>(line: &str) -> Option<[&str; WANTED]> {
     let mut found = line.split_ascii_whitespace();
     let mut words = [""; WANTED];

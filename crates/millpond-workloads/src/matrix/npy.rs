@@ -22,8 +22,7 @@ pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 ///
 /// # Errors
 ///
-/// If the bytes are no such file, or an integer would be rounded. The error has the problem and its
-/// offset.
+/// If the bytes are no such file, or an integer would be rounded. The error has the offset.
 pub fn parse(bytes: &[u8], most: u64) -> Result<Given, Flaw> {
     let (text, text_at, data_at) = header(bytes)?;
     let bad = |what: String| Flaw::byte(text_at, what);

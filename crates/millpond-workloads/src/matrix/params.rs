@@ -1,4 +1,4 @@
-//! The options that the workloads on matrices share.
+//! The shared options of the workloads on matrices.
 
 use super::memory::Needs;
 use super::{MAX_N, default_tile};

@@ -56,7 +56,7 @@ impl Tile {
     }
 }
 
-/// How a matrix of order `n` is cut into tiles. The last row and column of tiles may be smaller.
+/// The tiles of a matrix of order `n`. The last row and column of tiles may be smaller.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Grid {
     /// The order of the matrix.

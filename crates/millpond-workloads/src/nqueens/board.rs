@@ -1,5 +1,5 @@
-//! A board that is filled row by row from the top: three bit masks of the attacked squares, one bit
-//! per column.
+//! A board filled row by row from the top: three bit masks of the attacked squares, one bit per
+//! column.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,12 +22,12 @@ impl Board {
         Self { all: bits(n), columns: 0, left: 0, right: 0, rows: n }
     }
 
-    /// The columns of the next row that no queen attacks.
+    /// The unattacked columns of the next row.
     pub(super) fn free(self) -> u32 {
         self.all & !(self.columns | self.left | self.right)
     }
 
-    /// The columns of the row after the next that no queen so far attacks.
+    /// The columns of the row after the next, unattacked so far.
     pub(super) fn free_later(self) -> u32 {
         self.all & !(self.columns | (self.left << 1) | (self.right >> 1))
     }
@@ -53,9 +53,9 @@ impl Board {
     /// `n` rows is the factor times the sum over these boards.
     ///
     /// The factor is 2, because each way has a mirror image that is not among them. In these boards
-    /// the first queen is left of the middle. Or it is in the middle column, if there is one, and
-    /// the second queen is left of it. For a single row the factor is 1: its one way is its own
-    /// image.
+    /// the first queen is left of the middle; or it is in the middle column, if there is one, and
+    /// the second queen is left of it. For a single row the factor is 1, because its one way is its
+    /// own image.
     ///
     /// ```
     /// use millpond_workloads::nqueens::{Board, known, serial_below};

@@ -1,9 +1,8 @@
 //! The number of ways to place `n` queens on an `n` x `n` board so that no queen attacks another.
 //!
-//! The program searches half of the ways, those that begin in the left half of the board. The
-//! others are their mirror images. It uses no other symmetry. So it finds each of these solutions,
-//! and does not derive solutions by rotation (as Takaken's program does, which [DDS](crate#sources)
-//! §5 ran).
+//! The program searches the half of the ways that begins in the left half of the board. The others
+//! are their mirror images. It uses no other symmetry. Takaken's program, used in
+//! [DDS](crate#sources) §5, also derives solutions by rotation.
 
 mod board;
 mod check;

@@ -4,7 +4,7 @@ use crate::form::TASKS;
 use crate::number;
 use crate::options::Opt;
 
-/// The maximum order of a board whose answer is known.
+/// The maximum order of a board with a known answer.
 const MAX_N: u64 = 27;
 
 /// The options of this workload.

@@ -15,7 +15,7 @@ pub fn portable<'s, S: Spawn<'s>>(s: &S, board: Board, cutoff: u64, total: Acces
     }
 }
 
-/// A board that is filled without further tasks.
+/// A board filled without further tasks.
 #[derive(Serialize, Deserialize)]
 struct Fill {
     board: Board,
@@ -31,7 +31,7 @@ impl Portable for Fill {
 
 portable!(Fill, "nqueens.fill");
 
-/// A board on which one more queen is placed, in all ways.
+/// A board for one more queen, in all ways.
 #[derive(Serialize, Deserialize)]
 struct Place {
     board: Board,

@@ -24,7 +24,7 @@ fn below(board: Board, free: u32) -> u64 {
     if board.rows == 2 {
         return next.map(|last| u64::from(last.free().count_ones())).sum();
     }
-    // Most boards cannot be filled, and many of them have no free column in the next row or the one
+    // Most boards cannot be filled. Many of them have no free column in the next row or the one
     // after it.
     next.map(|next| (next, next.free()))
         .filter(|(next, free)| *free != 0 && next.free_later() != 0)

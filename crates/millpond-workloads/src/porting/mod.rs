@@ -1,9 +1,9 @@
 //! Gets whose keys are the values of other gets ([FP](crate#sources) §VI.F, Figure 6). Each task
 //! follows a chain of items.
 //!
-//! With flexible or eager preconditions a task is one step with several gets. With strict ones each
-//! get is a step of its own, because its key must be known before the step is prescribed. A port of
-//! such a task to strict preconditions must do the same.
+//! With flexible or eager preconditions, a task is one step with several gets. With strict ones,
+//! each get needs its own step, because its key must be known before the step is prescribed. Such a
+//! task must be ported to strict preconditions in the same way.
 
 mod check;
 mod params;

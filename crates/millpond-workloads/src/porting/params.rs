@@ -10,7 +10,7 @@ const SEED: Opt = Opt::integer("seed", "Seed of the chains", (0, u64::MAX), Some
 /// The options of this workload.
 pub const OPTIONS: [Opt; 6] = collections::options_without_table([GETS, TASKS, SEED]);
 
-/// The number of items in the chains. They stay in a core's own cache.
+/// The number of items in the chains, which stay in a core's own cache.
 const ITEMS: usize = 1 << 12;
 
 /// The number of chains, and their length.
@@ -22,7 +22,7 @@ pub struct Params {
     pub tasks: u64,
     /// The seed of the values.
     pub seed: u64,
-    /// How the steps are run.
+    /// The settings of the steps.
     pub settings: Settings,
 }
 

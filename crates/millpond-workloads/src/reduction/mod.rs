@@ -1,9 +1,9 @@
 //! The short-circuit AND-reduction ([FP](crate#sources) §III, Listings 1 to 3; §VI.G, Figure 7).
-//! Tiles are updated in iterations, each tile on its own. After each iteration a reduction reads
-//! the tiles in order, and stops at the first that has not converged.
+//! Tiles are updated in iterations, independently. After each iteration a reduction reads the tiles
+//! in order, and stops at the first that has not converged.
 //!
-//! So the next iteration may begin while other tiles of this one are still being computed. With
-//! strict preconditions the reduction waits for all of them.
+//! So the next iteration may begin before the other tiles of this one. With strict preconditions
+//! the reduction waits for all of them.
 
 mod params;
 mod serial;
@@ -42,8 +42,7 @@ impl Job for Reduction {
         self.params.values()
     }
 
-    /// The tasks of the serial program. How many of the last updates are skipped depends on the
-    /// order.
+    /// The tasks of the serial program. The number of skipped last updates depends on the order.
     fn tasks(&self) -> u64 {
         (self.params.tiles + 1) * self.expected.map_or(self.params.iterations, |decision| decision.iterations)
     }

@@ -38,7 +38,7 @@ pub struct Params {
     pub late: u64,
     /// The seed of the tiles.
     pub seed: u64,
-    /// How the steps are run.
+    /// The settings of the steps.
     pub settings: Settings,
 }
 
@@ -52,7 +52,7 @@ impl Params {
             work: options.get(&WORK)?,
             late: options.get(&LATE)?,
             seed: options.get(&SEED)?,
-            // The first tile, as in the paper: a reduction always reads it.
+            // The first tile, as in the paper, because a reduction always reads it.
             settings: collections::settings(options, Limit::First(1))?,
         };
         memory::available().map_or(Ok(()), |available| params.require_memory(available))?;

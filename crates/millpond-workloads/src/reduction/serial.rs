@@ -1,4 +1,4 @@
-//! The serial program, and the computation that both programs share.
+//! The serial program, and the shared computation.
 
 use super::Params;
 use crate::matrix::generate::mix;
@@ -44,7 +44,8 @@ impl Tile {
     }
 }
 
-/// Whether this is the late tile: one of the last quarter, another one in each iteration.
+/// Whether this is the iteration's late tile. It is in the last quarter, and changes with each
+/// iteration.
 fn is_late(params: &Params, iteration: u64, tile: u64) -> bool {
     tile == params.tiles - 1 - iteration % (params.tiles / 4).max(1)
 }
@@ -56,7 +57,7 @@ pub struct Decision {
     pub value: bool,
     /// The number of iterations before the decision.
     pub iterations: u64,
-    /// The number of tiles that the reductions read.
+    /// The number of tiles read by the reductions.
     pub tiles_read: u64,
 }
 

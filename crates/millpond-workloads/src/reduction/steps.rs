@@ -8,12 +8,12 @@ use millpond_cnc::{Graph, Items, Steps, Tags};
 /// A tile and its iteration.
 type Key = (u32, u32);
 
-/// The tags of the program, which each reduction puts.
+/// The tags of the program, put by each reduction.
 #[derive(Clone, Copy)]
 struct Next<'x> {
     tiles: u32,
     updates: Tags<'x, Key>,
-    /// An iteration, and the number of tiles that were read before it.
+    /// An iteration, and the number of tiles read before it.
     reductions: Tags<'x, (u32, u64)>,
 }
 
@@ -25,7 +25,7 @@ impl Next<'_> {
     }
 }
 
-/// Iterates until the reduction decides. Work that is not needed for that is skipped. The initial
+/// Iterates until the reduction decides. Work not needed for the decision is skipped. The initial
 /// tiles are put before the timed part.
 pub fn steps<'env>(g: &Graph<'_, '_, 'env>, params: &'env Params, probe: &mut dyn Probe) -> Result<Decision, Error> {
     let (tiles, iterations) = (params.tiles as u32, params.iterations as u32);
@@ -44,7 +44,7 @@ pub fn steps<'env>(g: &Graph<'_, '_, 'env>, params: &'env Params, probe: &mut dy
     Ok(decision)
 }
 
-/// The priority of an update in any iteration. The lower tiles are always read, the higher ones
+/// The priority of an update in any iteration. The first tiles are always read, the last ones
 /// perhaps never.
 fn sooner(params: &Params, tile: u32) -> i8 {
     const LEVELS: u64 = i8::MAX as u64 - 1;

@@ -18,7 +18,7 @@ pub fn mismatches(topology: &Topology, answer: &[Converged]) -> u64 {
 }
 
 /// The number of wrong routes to one router. Links have the same length in both directions, so
-/// distances from that router equal those to it.
+/// distances from and to the router are equal.
 fn towards(topology: &Topology, epoch: usize, to: usize, tables: &[Arc<[Route]>]) -> u64 {
     let distances = dijkstra(topology, epoch, to);
     let right = |from: usize| {

@@ -1,18 +1,18 @@
 //! Routers compute their routes in a network whose links fail ([FP](crate#sources) §VI.H). The
-//! topology determines the tables that a router reads, and is itself an input of the router.
+//! topology determines the tables read by a router, and is itself an input of the router.
 //!
 //! In each round every router gets its links, and its neighbours' tables of the previous round.
 //! Then it puts its own table (R. Bellman, "On a routing problem", Quarterly of Applied Mathematics
-//! 16, 1958). When a round changes nothing, the routes are the shortest ones, and the next link
-//! fails. The rounds up to that are an *epoch*.
+//! 16, 1958). When a round changes nothing, the routes are the shortest, and the next link fails.
+//! The rounds between failures are an *epoch*.
 //!
 //! An epoch begins with empty tables. So each distance in a table is the length of an existing
-//! path, and only decreases. Therefore nothing counts to infinity, which happens if routers keep
-//! routes over failed links. No router is `n` links away from another, so round `n` of an epoch
-//! changes nothing.
+//! path, and only decreases. This avoids counting to infinity, which happens if routers keep routes
+//! over failed links. No router is `n` links away from another, so round `n` of an epoch changes
+//! nothing.
 //!
 //! With flexible or eager preconditions a router's round is one step. With strict ones it is two.
-//! The first gets the links and puts a tag that contains them. So the second can declare its
+//! The first gets the links and puts a tag containing them, so that the second can declare its
 //! tables.
 
 mod check;

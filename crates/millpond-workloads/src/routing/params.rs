@@ -20,16 +20,16 @@ const FAILURES: Opt = Opt::integer(
 /// The options of this workload.
 pub const OPTIONS: [Opt; 7] = collections::options([ROUTERS, FAILURES, SEED]);
 
-/// The number of preconditions. A router's round needs its own table and its links, which tell it
-/// the other tables. The step after a round needs the first two tables: usually one of them has
+/// The number of preconditions. A router's round needs its table and its links, which name the
+/// other tables. The step after a round needs the first two tables, because usually one of them has
 /// changed.
 const NEED: Limit = Limit::First(2);
 
 /// Bytes of a route.
 const ROUTE: u64 = 8;
 
-/// The bytes of a router's rounds in an epoch, in addition to its routes. Most of them are slots of
-/// items, which stay.
+/// The bytes of a router's rounds in an epoch, in addition to its routes. Most of them are item
+/// slots, which stay.
 const ROUNDS: u64 = 8192;
 
 /// The parameters of the network and its program.
@@ -37,11 +37,11 @@ const ROUNDS: u64 = 8192;
 pub struct Params {
     /// The number of routers.
     pub routers: u64,
-    /// The number of links that fail.
+    /// The number of failing links.
     pub failures: u64,
     /// The seed of the network and its failures.
     pub seed: u64,
-    /// How the steps are run.
+    /// The settings of the steps.
     pub settings: Settings,
 }
 
@@ -78,8 +78,8 @@ impl Params {
     }
 }
 
-/// The maximum number of routers for the machine's memory. It holds the last routes of each epoch,
-/// and those of three rounds.
+/// The maximum number of routers for the machine's memory. The memory holds the last routes of each
+/// epoch, and the routes of three rounds.
 fn most_routers(failures: u64) -> u64 {
     let Some(available) = memory::available() else { return MAX_ROUTERS };
     let bytes = |routers: u64| routers * ((failures + 4) * routers * ROUTE + (failures + 1) * ROUNDS);

@@ -19,7 +19,7 @@ struct Network<'x> {
     routers: u32,
     /// By epoch and router.
     links: Items<'x, (u32, u32), Links>,
-    /// The next round uses each table: its own router, and each router that has a link to it.
+    /// The next round uses each table: its router does, and each router with a link to it.
     tables: CountedItems<'x, At, Table>,
     /// Whether a table differs from the previous round's.
     changes: Items<'x, At, bool>,
@@ -110,7 +110,7 @@ impl<'x> Network<'x> {
         let table = own.later(links.iter().zip(heard.iter().map(|table| &**table)));
         let changed = table.changed;
         self.tables.put(at, table);
-        // Put after the table: a step that has all changes finds all tables.
+        // Put after the table, so that a step that has all changes finds all tables.
         self.changes.put(at, changed);
     }
 

@@ -1,4 +1,4 @@
-//! A router's table, and how it is computed from its neighbours' tables.
+//! A router's table, and its computation from the neighbours' tables.
 
 use super::Link;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ pub struct Route {
 pub struct Table {
     /// The route to each router.
     pub routes: Arc<[Route]>,
-    /// Whether that round has changed them.
+    /// Whether this round has changed them.
     pub changed: bool,
 }
 
 impl Table {
-    /// The table before the first round. It has only the router itself.
+    /// The table before the first round, with only the router itself.
     pub fn first(router: u32, routers: usize) -> Self {
         let route = |to| match to {
             to if to == router => Route { distance: 0, next: router },
@@ -38,7 +38,7 @@ impl Table {
     pub fn later<'t>(&self, heard: impl Iterator<Item = (&'t Link, &'t Table)>) -> Self {
         let mut routes: Option<Arc<[Route]>> = None;
         let mut changed = false;
-        // A table that has not changed was received one round before.
+        // An unchanged table was received one round before.
         for (link, table) in heard.filter(|(_, table)| table.changed) {
             let own = Arc::make_mut(routes.get_or_insert_with(|| Arc::from(&*self.routes)));
             for (own, theirs) in own.iter_mut().zip(&*table.routes) {

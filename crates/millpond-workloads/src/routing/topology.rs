@@ -55,7 +55,7 @@ impl Topology {
         topology
     }
 
-    /// Adds an epoch without that link.
+    /// Adds an epoch without this link.
     fn fail(&mut self, a: u32, b: u32) {
         let mut links = self.links.last().expect("there is a first epoch").clone();
         for (from, to) in [(a, b), (b, a)] {
@@ -88,7 +88,7 @@ fn ring(routers: u32) -> Vec<(u32, u32)> {
     chain.chain((routers > 2).then(|| (0, routers - 1))).collect()
 }
 
-/// The minimum number of links of a network: those of the ring. The chords are random.
+/// The minimum number of links of a network: the ring's. The chords are random.
 pub fn least_links(routers: u64) -> u64 {
     if routers > 2 { routers } else { routers - 1 }
 }

@@ -1,6 +1,6 @@
-//! Checks the answer in two ways. It must equal the serial program's to the last bit, which
-//! computes the same for each point in another order. It must also equal the exact solution of the
-//! scheme, up to rounding.
+//! Checks the answer in two ways. It must equal the serial program's to the last bit, although the
+//! serial program has another order of points. It must also equal the exact solution of the scheme,
+//! up to rounding.
 
 use super::Rod;
 
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(max_error(&rod, steps, &answer), f64::MAX);
     }
 
-    /// The value that other programs compute for the same bytes.
+    /// The value from other programs for the same bytes.
     #[test]
     fn the_checksum_is_stable() {
         assert_eq!(checksum(&[0.0]), 0xa8c7_f832_281a_39c5);

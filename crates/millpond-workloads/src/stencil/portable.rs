@@ -1,5 +1,5 @@
 //! The task program with a portable task per tile and step. They are leaves, so one process spawns
-//! them all.
+//! all.
 
 use super::Pieces;
 use super::tasks::advance;

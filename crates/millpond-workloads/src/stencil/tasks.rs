@@ -1,13 +1,13 @@
 //! The task program: one task per tile and step.
 //!
 //! A tile has two data, for even and for odd steps: a task reads the tile's last state and writes
-//! the next one. Each datum is written many times. Each `write` starts a new version. So a task
-//! waits for the three states that it reads, and never for a neighbour that still reads an old one.
+//! the next one. Each datum is written many times, and each `write` starts a new version. So a task
+//! waits for the three states that it reads, and never for a neighbour still reading an old one.
 
 use super::{Params, update};
 use millpond::{Handle, Out, Spawn};
 
-/// The left end, the tiles from left to right, and the right end. An end is one point, and is never
+/// The left end, the tiles from left to right, and the right end. An end is one point, never
 /// written.
 pub type Pieces<B> = Vec<Handle<Vec<f64>, B>>;
 

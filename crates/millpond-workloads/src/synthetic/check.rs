@@ -1,7 +1,7 @@
 //! Checks the number of tasks.
 
-/// The total number of tasks that `k` initial ones make. `A(i)` has one more than `A(i - 2)` and
-/// `A(i - 1)` together.
+/// The total number of tasks from `k` initial ones. `A(i)` has one more than `A(i - 2)` and `A(i -
+/// 1)` together.
 ///
 /// ```
 /// use millpond_workloads::synthetic::count;

@@ -3,7 +3,7 @@
 //!
 //! If `i <= 0`, task `A(i)` takes `100 f` units of time. Otherwise it takes `10 f`, puts `A(i -
 //! 2)`, takes `50 f`, puts `A(i - 1)`, and takes another `100 f`. The workers get the initial tasks
-//! `A(k - 1)` to `A(0)` in turn.
+//! `A(k - 1)` to `A(0)` round-robin.
 //!
 //! It runs on a task pool alone, as in the paper.
 

@@ -1,10 +1,10 @@
 //! The task program with recording. A task pool has no recorder, so each task records itself: when
-//! it was put, when and by which worker it ran, and which tasks it put. That is the schedule of
+//! it was put, when and by which worker it ran, and which tasks it put. This is the schedule of
 //! [TP](crate#sources) Figure 1.
 //!
-//! If a worker takes a task that was put after the worker's last task ended, it was idle from then
-//! on. All other time between two tasks of a worker counts as the pool's overhead. If a task runs
-//! on another worker than the one where it was put, it counts as stolen.
+//! If a worker takes a task put after the end of the worker's last task, it was idle since that
+//! end. All other time between two tasks of a worker counts as the pool's overhead. A task counts
+//! as stolen if it runs on another worker than the one where it was put.
 
 use super::tasks::{Step, with_parts};
 use super::{Params, tasks};
@@ -31,13 +31,13 @@ struct Tapes<'s> {
     tapes: Box<[Mutex<Tape>]>,
 }
 
-/// The event buffer of one worker. Only that worker uses it while tasks run.
+/// The event buffer of one worker, which alone uses it while tasks run.
 struct Tape {
     track: Track,
     events: Vec<Event>,
-    /// The number of task ids that it has assigned.
+    /// The number of its assigned task ids.
     numbers: u64,
-    /// When its last task ended.
+    /// The end of its last task.
     ended: u64,
 }
 
@@ -53,8 +53,8 @@ struct Recorded<'t> {
     tapes: &'t Tapes<'t>,
 }
 
-/// Like [`tasks`](super::tasks()), but also records each task to `sink`. The recording is like that
-/// of a runtime with the same number of workers.
+/// Like [`tasks`](super::tasks()), but also records each task to `sink`. The recording is like a
+/// runtime's with the same number of workers.
 ///
 /// ```
 /// use millpond::Idle;

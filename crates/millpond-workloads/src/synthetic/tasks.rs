@@ -13,7 +13,7 @@ pub struct Step {
     pub(super) f: u64,
 }
 
-/// Puts the initial tasks `A(k - 1)` to `A(0)` from this thread, for each worker in turn.
+/// Puts the initial tasks `A(k - 1)` to `A(0)` from this thread, round-robin over the workers.
 ///
 /// ```
 /// use millpond::taskpool::TaskPool;
@@ -82,7 +82,7 @@ pub fn tasks(params: Params, parts: &PoolParts, probe: &mut dyn Probe) -> u64 {
     })
 }
 
-/// The number of tasks that the workers have run.
+/// The number of tasks run by the workers.
 pub(super) fn ran<A, M: Memory, P: Pool>(pool: &TaskPool<A, M, P>) -> u64 {
     pool.counts().iter().map(|counts| counts.tasks).sum()
 }

@@ -190,7 +190,7 @@ pub enum What {
     /// The worker took tasks from another one.
     Stole,
     /// By one scan of a stack, the worker took ready closures (the stack's scheme).
-    Looted {
+    StoleClosures {
         /// How many.
         closures: u32,
     },

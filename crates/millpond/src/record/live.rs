@@ -216,7 +216,7 @@ impl Table {
                 self.leave(body);
             }
             What::Spawning { .. } | What::Issued { .. } | What::Joined { .. } => {}
-            What::Stole | What::Looted { .. } | What::AtTheft | What::Idle | What::Awake => {}
+            What::Stole | What::StoleClosures { .. } | What::AtTheft | What::Idle | What::Awake => {}
         }
     }
 

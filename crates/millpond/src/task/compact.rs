@@ -87,7 +87,7 @@ impl TaskRef {
     ///
     /// There is room for it, which no other code uses.
     #[inline(always)]
-    pub(crate) unsafe fn lay(at: NonNull<u8>, stride: usize, is_portable: bool, new: NewTask) -> TaskRef {
+    pub(crate) unsafe fn place_at(at: NonNull<u8>, stride: usize, is_portable: bool, new: NewTask) -> TaskRef {
         let flags = match new.vtable.role {
             Role::Nest if is_portable => flag::COMPACT_PARENT | flag::PORTABLE,
             Role::Nest => flag::COMPACT_PARENT,
@@ -95,7 +95,7 @@ impl TaskRef {
         };
         let header: NonNull<Header> = at.cast();
         // SAFETY: the caller provides the place, and it is large enough.
-        unsafe { Header::lay(header, stride as u32, flags, new) };
+        unsafe { Header::place_at(header, stride as u32, flags, new) };
         TaskRef(header)
     }
 

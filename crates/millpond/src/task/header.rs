@@ -184,7 +184,7 @@ impl Header {
     ///
     /// There is room for it at `at`. No other code uses that room, except perhaps the state.
     #[inline(always)]
-    pub(super) unsafe fn lay(at: NonNull<Header>, tag: u32, flags: u8, new: NewTask) {
+    pub(super) unsafe fn place_at(at: NonNull<Header>, tag: u32, flags: u8, new: NewTask) {
         let (accesses, priority) = (new.accesses, new.priority);
         // SAFETY: as the caller promises.
         unsafe { Header::say_whose(at, new) };
@@ -204,9 +204,9 @@ impl Header {
     ///
     /// # Safety
     ///
-    /// As for `lay`.
+    /// As for `place_at`.
     #[inline(always)]
-    pub(crate) unsafe fn lay_again(at: NonNull<Header>, new: NewTask) {
+    pub(crate) unsafe fn place_again(at: NonNull<Header>, new: NewTask) {
         set! { at; accesses: Cell::new(new.accesses as u32); }
         // SAFETY: as the caller promises.
         unsafe { Header::say_whose(at, new) };
@@ -214,7 +214,7 @@ impl Header {
 
     /// # Safety
     ///
-    /// As for `lay`.
+    /// As for `place_at`.
     #[inline(always)]
     unsafe fn say_whose(at: NonNull<Header>, new: NewTask) {
         set! { at;

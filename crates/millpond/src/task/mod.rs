@@ -150,7 +150,7 @@ impl TaskRef {
         unsafe { Header::state_at(header).as_ref() }.begin();
         let extras = new.extras;
         // SAFETY: the caller provides the block, and it is large enough for a header.
-        unsafe { Header::lay(header, block.tag, 0, new) };
+        unsafe { Header::place_at(header, block.tag, 0, new) };
         let task = TaskRef(header);
         task.expose();
         if let Some(extras) = extras {

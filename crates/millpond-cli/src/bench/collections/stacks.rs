@@ -1,10 +1,10 @@
 //! The micro-benchmark of FP §VI.D: threads that only allocate and free the memory of suspended
-//! steps. The paper explains with such allocations why an eager runtime stops scaling.
+//! steps. By such allocations the paper explains why an eager runtime stops scaling.
 //!
-//! Each thread repeatedly suspends a number of steps, then ends them all:
+//! Each thread repeatedly suspends a number of steps, then finishes them all:
 //!
 //! - *fresh*: each on its own stack, which the system allocates and frees;
-//! - *pooled*: each on the stack of an ended step;
+//! - *pooled*: each on the stack of a finished step;
 //! - *block*: each as a future in a block of the runtime's memory manager.
 
 use super::super::options::{cores, names, numbers, wants};
@@ -25,7 +25,7 @@ use std::time::Instant;
 /// The suite's entry in the table.
 pub const SUITE: Suite = Suite {
     name: "stack-alloc",
-    summary: "Threads that only allocate and free what suspended steps are kept in",
+    summary: "Threads that only allocate and free the memory of suspended steps",
     args,
     measure: Measure::Own(measure),
 };
@@ -50,7 +50,7 @@ struct Sizes {
     stack: usize,
 }
 
-/// The state that a thread keeps between rounds.
+/// The state of a thread between rounds.
 struct Kept {
     stacks: Vec<DefaultStack>,
     blocks: TaskPool<[u8; FUTURE]>,
@@ -144,7 +144,7 @@ fn batches(sizes: &Sizes) -> impl Iterator<Item = std::ops::Range<u64>> {
     (0..steps).step_by(held as usize).map(move |first| first..steps.min(first + held))
 }
 
-/// A step that is suspended on a stack.
+/// A step suspended on a stack.
 type OnStack = Coroutine<(), (), u64, DefaultStack>;
 
 /// Begins a step on a stack, and suspends it.
@@ -157,7 +157,7 @@ fn suspended(step: u64, stack: DefaultStack) -> OnStack {
     suspended
 }
 
-/// Ends a suspended step.
+/// Finishes a suspended step.
 fn ended(suspended: &mut OnStack) -> u64 {
     match suspended.resume(()) {
         CoroutineResult::Return(value) => value,
@@ -198,7 +198,7 @@ fn block(sizes: &Sizes, kept: &mut Kept) -> io::Result<u64> {
     Ok(sum)
 }
 
-/// The number of the step that has this future.
+/// The number of the future's step.
 fn number(future: &[u8; FUTURE]) -> u64 {
     future[..8].iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
 }

@@ -1,8 +1,8 @@
 //! Table I of FP for this machine: time and peak memory of its benchmarks under eager, strict and
-//! flexible preconditions. It also has the differences to the flexible ones.
+//! flexible preconditions, and the differences to the flexible ones.
 //!
-//! Each repetition is a separate process (`millpond run`), and the modes alternate. So memory that
-//! one run leaves behind does not count for the next.
+//! Each repetition is a separate process (`millpond run`), so that memory of one run does not count
+//! for the next. The modes alternate.
 
 use super::super::options::{cores, names, numbers, wants};
 use super::super::rank_sum;
@@ -32,11 +32,11 @@ const SECONDS: u64 = 240;
 struct Job {
     workload: &'static str,
     options: &'static str,
-    /// The modes that it can be run in.
+    /// The possible modes.
     modes: &'static [&'static Mode],
 }
 
-/// Preconditions, and how a step is kept while it waits.
+/// Preconditions, and how a waiting step is kept.
 struct Mode {
     name: &'static str,
     options: &'static str,
@@ -146,8 +146,8 @@ impl Point {
     }
 
     /// A row with the differences to flexible preconditions among `all`, as fractions of their
-    /// values, like in the paper. So it shows what flexible ones save. The rank-sum test tells how
-    /// likely such a difference is by chance.
+    /// values, as in the paper: the savings of flexible ones. The rank-sum test gives the
+    /// probability of such a difference by chance.
     fn row(&self, all: &[Point]) -> Row {
         let same = |other: &&Point| other.job.workload == self.job.workload && other.workers == self.workers;
         let flexible = all.iter().filter(same).find(|other| other.mode.name == FLEXIBLE.name);

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// Tables 5 and 7.
 pub const SUITE: Suite = Suite {
     name: "pools",
-    summary: "Every pool with the memory manager that suits it best, and what its parameters are worth",
+    summary: "Every pool with its best memory manager, and the effect of its parameters",
     args: || {
         vec![names("shape", [BEST, SWEEP], "Measure the best of all managers, or the parameters; may be repeated")]
     },

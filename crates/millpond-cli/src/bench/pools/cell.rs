@@ -14,7 +14,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
-/// The initial tasks of the run that warms a pool up: several thousand tasks in total.
+/// The initial tasks of the warm-up run of a pool, which has several thousand tasks in total.
 const WARM_UP: u64 = 12;
 
 /// A pool, a manager, a number of workers, and their measurements.
@@ -25,7 +25,7 @@ pub struct Cell {
     pub memory: &'static str,
     params: Params,
     pub seconds: Vec<f64>,
-    /// The number of tasks that each worker has run.
+    /// The number of tasks run by each worker.
     ran: Vec<u64>,
     verified: bool,
 }
@@ -91,7 +91,7 @@ fn ran(pool: &Pool) -> Vec<u64> {
     pool.counts().iter().map(|counts| counts.tasks).collect()
 }
 
-/// The time of the working phase, from when all workers have begun until all have ended.
+/// The time of the working phase: after all workers have begun, until all have finished.
 fn timed(pool: &Pool) -> f64 {
     let barrier = Barrier::new(pool.workers());
     thread::scope(|s| {

@@ -1,13 +1,13 @@
-//! How much slower than the best a cell is, and whether the difference is noise.
+//! How much slower a cell is than the best, and whether the difference is noise.
 
 use super::cell::Cell;
 use crate::bench::rank_sum;
 use crate::stats::median;
 use serde_json::{Value, json};
 
-/// The fields that compare a cell with another. The first is the additional time, relative to the
-/// other's median. The second is the probability of such a difference if both took equally long (TG
-/// §5.6.1). A cell is not compared with itself.
+/// The fields comparing a cell with another: the additional time, relative to the other's median,
+/// and the probability of such a difference if both took equally long (TG §5.6.1). A cell is not
+/// compared with itself.
 pub fn fields(cell: &Cell, with: &Cell) -> [(&'static str, Value); 2] {
     let relative = cell.median() / with.median() - 1.0;
     let test = if std::ptr::eq(cell, with) { None } else { rank_sum::test(&cell.seconds, &with.seconds) };

@@ -1,7 +1,7 @@
 //! Suites that compare pools and memory managers like the paper (TP §8.1): its synthetic algorithm
 //! on a task pool alone, for every pool with every manager. Each repetition visits all pairs.
 //!
-//! All pairs are chosen at run time, also the default one, so each pays the same for the choice
+//! All pairs are chosen at run time, including the default, so each pays the same for the choice
 //! (`docs/results/performance.md`, "What a choice at run time costs"). Without that choice: `cargo
 //! bench --profile max -p millpond-bench --bench matrix`.
 
@@ -28,7 +28,7 @@ pub use managers::SUITE as MEMORY_SUITE;
 /// The default maximum time of a suite, approximately, in seconds.
 const SECONDS: u64 = 240;
 
-/// The default tasks of a run: so short that the pool is a large part of the time.
+/// The default tasks of a run. They are short, so that the pool is a large part of the time.
 const K: u64 = 22;
 const F: u64 = 4;
 
@@ -46,7 +46,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Reads the options that these suites share.
+    /// Reads the common options of these suites.
     pub fn new(matches: &'a ArgMatches, registry: &'a Registry, reps: usize) -> Self {
         let number = |name, default| matches.get_one::<u64>(name).copied().unwrap_or(default);
         let workers = numbers(matches, "workers", &powers_of_two(cores() as u64));
@@ -79,7 +79,7 @@ impl<'a> Request<'a> {
         cells
     }
 
-    /// Measures all cells in turns, until all repetitions are done or the time is over. Each is
+    /// Measures all cells, interleaved, for all repetitions or until the time is over. Each is
     /// measured at least once.
     fn measure(&self, cells: &mut [Cell]) {
         let started = Instant::now();
@@ -105,7 +105,7 @@ fn powers_of_two(all: u64) -> Vec<u64> {
     std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|&n| n < all).chain([all]).collect()
 }
 
-/// The members of a family that an option names, in order; all without the option.
+/// The members of a family named by an option, in order; all without the option.
 fn chosen<'a>(
     matches: &ArgMatches,
     option: &str,
@@ -114,7 +114,7 @@ fn chosen<'a>(
     members.map(|row| row.name).filter(|name| wants(matches, option, name)).collect()
 }
 
-/// The options that these suites share, instead of those that choose one runtime.
+/// The common options of these suites, in place of those that choose one runtime.
 pub fn args(registry: &Registry) -> Vec<Arg> {
     let workers = "Threads that run tasks; may be repeated [default: 1, 2, 4 and so on, and the cores allowed]";
     let seconds = format!("Begin no repetition that would end beyond this [default: {SECONDS}]");

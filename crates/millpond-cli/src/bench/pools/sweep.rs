@@ -1,5 +1,4 @@
-//! Parameters whose values the paper does not give, and the values that are tried (TP §3.2 to §3.5,
-//! §4.3).
+//! Parameters without values in the paper (TP §3.2 to §3.5, §4.3), and the measured values.
 
 use super::Request;
 use super::cell::Cell;
@@ -15,7 +14,7 @@ pub struct Swept {
     pub default: usize,
 }
 
-/// A parameter, the pools that have it, and its values. The first value is the default.
+/// A parameter, its pools, and its values. The first value is the default.
 struct Parameter {
     name: &'static str,
     pools: &'static [&'static str],

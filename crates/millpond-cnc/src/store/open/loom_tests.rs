@@ -5,8 +5,8 @@ use loom::thread;
 use super::*;
 use crate::sync::atomic::AtomicU32;
 
-/// What the numbers of the index refer to: keys, and what their makers wrote before any other
-/// thread knew the number.
+/// The targets of the index's numbers: keys, and what their makers wrote before any other thread
+/// knew the number.
 struct World {
     index: Index,
     slots: Arenas<(u32, AtomicU32)>,
@@ -42,7 +42,7 @@ fn run<R: 'static>(world: &loom::sync::Arc<World>, body: impl FnOnce(&World) -> 
     thread::spawn(move || body(&world))
 }
 
-/// If several threads make a key's number, one of them does (steps 2 and 3).
+/// If several threads want to make a key's number, one of them does (steps 2 and 3).
 #[test]
 fn loom_one_key() {
     loom::model(|| {
@@ -70,7 +70,7 @@ fn loom_keys_of_one_home() {
     });
 }
 
-/// Two threads make keys, so that the table grows twice. A third one looks for them meanwhile,
+/// Two threads make keys, so that the table grows twice. A third one searches for them meanwhile,
 /// perhaps in an old table.
 #[test]
 fn loom_looks_while_it_grows() {

@@ -19,7 +19,7 @@ impl std::hash::Hash for Hashed {
     }
 }
 
-/// A key's index. It also writes to the slot, which shows that the slot was made before.
+/// A key's index. It also writes to the slot, which shows that the slot exists.
 fn find(split: &Slots, key: u32) -> usize {
     let (place, slot) = split.find(&Hashed(key));
     slot.fetch_add(1, Ordering::Relaxed);
@@ -67,8 +67,8 @@ fn loom_one_dummy() {
         split.size.store(4, Ordering::Relaxed);
         let other = run(&split, |split| split.start(3));
         assert_eq!(split.start(3), other.join().unwrap());
-        // The dummy of bucket 0, and those of the other two buckets. Entries that lost a race are
-        // in no list.
+        // The dummies of bucket 0 and of the other two buckets. Entries that lost a race are
+        // outside the list.
         let mut orders = Vec::new();
         let mut at = split.start(0);
         while at != NONE {

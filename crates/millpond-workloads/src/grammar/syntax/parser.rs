@@ -4,11 +4,11 @@
 use super::lexer::{Kind, Token, tokens};
 use super::{Distribution, Expr, Fault, File, Init, Item, Name, Operator, Pattern, Production, Range, Task, Time};
 
-/// The maximum depth of nested brackets. Each level takes stack space.
+/// The maximum depth of nested brackets, which take stack space.
 const MAX_BRACKET_DEPTH: usize = 100;
 
 /// The maximum number of operators of a value. It bounds the depth of the value's tree.
-const MOST_OPERATORS: usize = 1000;
+const MAX_OPERATORS: usize = 1000;
 
 /// Words that cannot be names.
 const RESERVED: [&str; 11] = ["param", "shared", "init", "for", "from", "to", "down", "and", "or", "not", "if"];
@@ -35,7 +35,7 @@ type Parsed<T> = Result<T, Fault>;
 
 impl Parser {
     fn peek(&self) -> &Token {
-        // The last token is the end, which is never taken.
+        // The last token is the end, and is never taken.
         &self.tokens[self.next.min(self.tokens.len() - 1)]
     }
 
@@ -106,7 +106,7 @@ impl Parser {
             let says = "a statement in the first column: `param`, `shared`, `init` or a production";
             return Err(self.expected(says));
         }
-        // From here on the first token is a part of the statement.
+        // From here on, the first token is a part of the statement.
         self.tokens[self.next].begins = false;
         match &first.kind {
             Kind::Name(word) if word == "param" => file.params.push(self.definition()?),
@@ -246,7 +246,7 @@ impl Parser {
         }
     }
 
-    /// `EXPR :`, if no item but a value can begin with the next token.
+    /// `EXPR :`, if only a value can begin with the next token.
     fn weight(&mut self) -> Parsed<Option<Expr>> {
         let is_value = matches!(self.peek().kind, Kind::Number(_)) || self.is_symbol("(");
         if !is_value || !self.goes_on() {
@@ -322,7 +322,7 @@ impl Parser {
         signs.iter().find(|(symbol, _)| self.is_symbol(symbol)).map(|(_, operator)| *operator)
     }
 
-    /// Parts that are joined from left to right.
+    /// Parts, joined from left to right.
     fn joined(
         &mut self,
         part: impl Fn(&mut Self) -> Parsed<Expr>,
@@ -333,8 +333,8 @@ impl Parser {
             let at = self.peek().at;
             self.next += 1;
             self.operators += 1;
-            if self.operators > MOST_OPERATORS {
-                return Err(Fault::new(at, format!("a value of more than {MOST_OPERATORS} operators")));
+            if self.operators > MAX_OPERATORS {
+                return Err(Fault::new(at, format!("a value of more than {MAX_OPERATORS} operators")));
             }
             left = Expr::Binary(operator, Box::new([left, part(self)?]), at);
         }
@@ -359,7 +359,7 @@ impl Parser {
         self.times(number)
     }
 
-    /// `100f`, `2(i + 1)`: a number, and the factor that follows it without an operator.
+    /// `100f`, `2(i + 1)`: a number, and a factor after it without an operator.
     fn times(&mut self, number: i64) -> Parsed<Expr> {
         let Token { kind, at, .. } = self.peek().clone();
         let is_name = matches!(&kind, Kind::Name(name) if !RESERVED.contains(&name.as_str()));

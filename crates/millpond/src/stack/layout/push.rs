@@ -24,7 +24,7 @@ use crate::worker::scope_state::ScopeState;
 const MAX_COMPARED_ACCESSES: usize = 6;
 
 /// Writes the versions of a task into its place, and checks whether the task may go there.
-struct Lay<'a> {
+struct Push<'a> {
     frames: &'a Frames,
     scope_state: &'a ScopeState,
     epoch: u64,
@@ -36,7 +36,7 @@ struct Lay<'a> {
     usual: bool,
 }
 
-impl Visitor for Lay<'_> {
+impl Visitor for Push<'_> {
     #[inline(always)]
     fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
         // SAFETY: the access token borrows the handle.
@@ -60,7 +60,7 @@ impl Visitor for Lay<'_> {
     }
 }
 
-impl Lay<'_> {
+impl Push<'_> {
     /// Whether the task has no other access to the datum.
     #[inline(always)]
     fn is_first(&self, datum: &Datum, version: NonNull<Version>) -> bool {
@@ -95,14 +95,14 @@ impl Frames {
     /// Makes a compact task at the top of the youngest frame, without its payload. The task was
     /// called (`at_spawn`). Does not publish it. Returns the task and its size.
     #[cold]
-    pub(in crate::stack) fn lay_called(&self, new: NewTask, versions: &[NonNull<Version>]) -> (TaskRef, usize) {
+    pub(in crate::stack) fn push_called(&self, new: NewTask, versions: &[NonNull<Version>]) -> (TaskRef, usize) {
         let compact = new.vtable.compact.as_ref().expect("its modes are known");
         let size = size_of_compact(new.vtable.role, versions.len(), compact.payload);
         if !self.has_room(size) {
             self.make_room(size);
         }
         // SAFETY: there is room, above all that is in use.
-        let task = unsafe { TaskRef::lay(self.top_at(), size, true, new) };
+        let task = unsafe { TaskRef::place_at(self.top_at(), size, true, new) };
         let to = task.compact_versions().as_ptr();
         // SAFETY: there is room for all versions, and the source is elsewhere.
         unsafe { ptr::copy_nonoverlapping(versions.as_ptr(), to, versions.len()) };
@@ -143,12 +143,13 @@ where
         accesses: modes.count,
     };
     // SAFETY: there is room, above all that is in use.
-    let task = unsafe { TaskRef::lay(at, size, options.portable, new) };
+    let task = unsafe { TaskRef::place_at(at, size, options.portable, new) };
     let versions = task.compact_versions();
     let few = modes.count <= MAX_COMPARED_ACCESSES;
-    let mut lay = Lay { frames, scope_state, epoch: scope_state.epoch(), order, few, versions, count: 0, usual: true };
-    let shape = accesses.visit(&mut lay);
-    if !lay.usual {
+    let mut push =
+        Push { frames, scope_state, epoch: scope_state.epoch(), order, few, versions, count: 0, usual: true };
+    let shape = accesses.visit(&mut push);
+    if !push.usual {
         return Err((accesses, body));
     }
     scope_state.count_run_inline();

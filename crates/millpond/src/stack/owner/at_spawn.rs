@@ -251,7 +251,7 @@ impl Worker<StackEngine> {
     #[inline(never)]
     fn fail_leaf(&self, frames: &Frames, new: NewTask, versions: &[NonNull<Version>], failed: Failed) -> Error {
         frames.promote();
-        let (leaf, _size) = frames.lay_called(new, versions);
+        let (leaf, _size) = frames.push_called(new, versions);
         let error = match failed {
             Failed::NoValue(why) => why.error(leaf.label()),
             Failed::Unwritten(arg) => Error::new(leaf.label(), Kind::Unwritten { arg }),

@@ -159,7 +159,7 @@ impl InlineSubtrees {
         let (pause, of_level) = (self.pause.get(), self.of_level(level));
         if always || pause == 0 && of_level.mean.get() <= SHORT {
             let began = if always { 0 } else { now() };
-            debug_assert!(!self.goes_on(), "what is called lays nothing down");
+            debug_assert!(!self.goes_on(), "a called body pushes nothing");
             self.open_rooms();
             self.promoted.set(self.next.get());
             self.level.set(level);
@@ -352,7 +352,7 @@ impl Frames {
             accesses: modes.count,
         };
         // The payload is not needed: the body has it.
-        let (closure, size) = self.lay_called(new, versions);
+        let (closure, size) = self.push_called(new, versions);
         self.announce(closure.0.as_ptr().cast(), size);
         closure
     }

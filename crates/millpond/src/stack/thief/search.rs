@@ -185,7 +185,7 @@ impl Worker<StackEngine> {
         let Some(StolenTasks { mut found, .. }) = stolen_tasks else { return false };
         self.tasks.thief.last.set(Some(frames.into()));
         if self.log.is_on() {
-            self.log.note(What::Looted { closures: found.len() as u32 });
+            self.log.note(What::StoleClosures { closures: found.len() as u32 });
         }
         // The first closure comes next. A worker that takes the others from the pool takes the last
         // one put.

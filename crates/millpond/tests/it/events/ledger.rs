@@ -188,7 +188,7 @@ impl Ledger {
             What::Ended { body, ok } => self.ended(track, body, ok),
             What::Completed { body } => self.completed(track, body),
             What::Idle | What::Awake => IdleRunsNothing.kept_if(top == 0),
-            What::Stole | What::Looted { .. } => Ok(()),
+            What::Stole | What::StoleClosures { .. } => Ok(()),
             What::AtTheft => IdleRunsNothing.kept_if(top == 0),
             other => panic!("no rule says anything of {other:?}"),
         }

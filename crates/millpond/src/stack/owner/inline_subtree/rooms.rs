@@ -39,7 +39,7 @@ impl Parts {
     pub(super) fn empty() -> Parts {
         Parts {
             scope_state: MaybeUninit::uninit(),
-            // `TaskRef::lay` does not write the header's state.
+            // `TaskRef::place_at` does not write the header's state.
             virtual_frame: MaybeUninit::zeroed(),
             views: [const { MaybeUninit::uninit() }; MOST],
             after: Cell::new(None),
@@ -110,10 +110,10 @@ impl Room {
     pub(crate) unsafe fn push_virtual_frame(self, new: NewTask) {
         if self.made().get() {
             // SAFETY: as the caller promises; the other fields are as they were first made.
-            unsafe { Header::lay_again(self.virtual_frame().0, new) };
+            unsafe { Header::place_again(self.virtual_frame().0, new) };
         } else {
             // SAFETY: as the caller promises.
-            unsafe { TaskRef::lay(self.at(offset_of!(Parts, virtual_frame)), 0, true, new) };
+            unsafe { TaskRef::place_at(self.at(offset_of!(Parts, virtual_frame)), 0, true, new) };
         }
     }
 

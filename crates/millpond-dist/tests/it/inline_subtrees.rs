@@ -26,18 +26,18 @@ macro_rules! tasks {
 }
 
 tasks! {
-    Add { n: u64 } "episodes.add"
-    Sum {} "episodes.sum"
-    Tree { deep: u64 } "episodes.tree"
-    Opens { deep: u64 } "episodes.opens"
-    Opening { deep: u64 } "episodes.opening"
-    Cancel {} "episodes.cancel"
-    Cancels { deep: u64 } "episodes.cancels"
-    Slow { micros: u64, test: usize } "episodes.slow"
-    Wide { leaves: usize, micros: u64, test: usize } "episodes.wide"
-    Nine {} "episodes.nine"
-    FiveIn {} "episodes.five_in"
-    Fives {} "episodes.fives"
+    Add { n: u64 } "inline_subtrees.add"
+    Sum {} "inline_subtrees.sum"
+    Tree { deep: u64 } "inline_subtrees.tree"
+    Opens { deep: u64 } "inline_subtrees.opens"
+    Opening { deep: u64 } "inline_subtrees.opening"
+    Cancel {} "inline_subtrees.cancel"
+    Cancels { deep: u64 } "inline_subtrees.cancels"
+    Slow { micros: u64, test: usize } "inline_subtrees.slow"
+    Wide { leaves: usize, micros: u64, test: usize } "inline_subtrees.wide"
+    Nine {} "inline_subtrees.nine"
+    FiveIn {} "inline_subtrees.five_in"
+    Fives {} "inline_subtrees.fives"
 }
 
 impl Portable for Add {
@@ -88,7 +88,7 @@ fn windows_are_small() {
 }
 
 #[test]
-fn sessions_have_episodes() {
+fn sessions_have_inline_subtrees() {
     for workers in 1..=3 {
         limit(60, format!("a session, {workers} workers"), || {
             let builder = Runtime::builder().workers(workers).inline(Inline::Always);
@@ -228,7 +228,7 @@ fn who_has_nothing_to_do_gets_some() {
     }
 }
 
-/// Thieves see nothing of an episode, and find nothing while a leaf runs; beside it another stack always changes, and never has
+/// Thieves see nothing of an inline subtree, and find nothing while a leaf runs; beside it another stack always changes, and never has
 /// anything to steal.
 #[test]
 fn thieves_get_their_share_of_what_takes_long() {
