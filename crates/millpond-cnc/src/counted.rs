@@ -124,7 +124,7 @@ impl<'x, K: Key, V: Send + Sync + 'static> CountedItems<'x, K, V> {
     pub fn put(self, key: K, value: V) {
         let core = self.core;
         let (place, slot) = core.find(&key);
-        let stepped = current::tell(core.graph.id(), |polled| {
+        let stepped = current::with_own(core.graph.id(), |polled| {
             polled.note(Done::Put(core.slot(place)));
             Origin::step(polled.step, &polled.tag)
         });
@@ -251,7 +251,7 @@ impl<'x, K: Key, V: Send + Sync + 'static> Future for CountedGet<'x, K, V> {
                 }
                 Got::Missing => {}
             }
-            let notes = current::tell(core.graph.id(), |polled| {
+            let notes = current::with_own(core.graph.id(), |polled| {
                 polled.missing.push(core.slot(place));
                 polled.notes
             });
@@ -320,7 +320,7 @@ impl<V> Deref for Use<'_, V> {
 impl<V> Drop for Use<'_, V> {
     fn drop(&mut self) {
         let Some(one) = self.one.take() else { return };
-        if current::tell_enclosed(self.graph, |polled| polled.drops) == Some(true) {
+        if current::with_enclosed(self.graph, |polled| polled.drops) == Some(true) {
             return one.give_back();
         }
         drop(one);

@@ -147,7 +147,7 @@ pub(crate) fn poll_as<R>(polled: Polled, poll: impl FnOnce() -> R) -> (R, Polled
 }
 
 /// Calls `f` with the running step, if it is in this graph.
-pub(crate) fn tell<R>(graph: u64, f: impl FnOnce(&mut Polled) -> R) -> Option<R> {
+pub(crate) fn with_own<R>(graph: u64, f: impl FnOnce(&mut Polled) -> R) -> Option<R> {
     with(|polled| (polled.graph == graph).then(|| f(polled))).flatten()
 }
 
@@ -155,30 +155,30 @@ pub(crate) fn tell<R>(graph: u64, f: impl FnOnce(&mut Polled) -> R) -> Option<R>
 /// continue.
 #[cold]
 pub(crate) fn refuses(graph: u64, slot: SlotId) -> bool {
-    tell(graph, |polled| polled.refuses(slot)) == Some(true)
+    with_own(graph, |polled| polled.refuses(slot)) == Some(true)
 }
 
-/// Like [`tell`], but also for a step of a graph enclosed by `graph`. The ids of graphs grow. A
+/// Like [`with_own`], but also for a step of a graph enclosed by `graph`. The ids of graphs grow. A
 /// step reaches its graph, the enclosing ones, and those that it makes. If it runs again, it makes
 /// these again.
-pub(crate) fn tell_enclosed<R>(graph: u64, f: impl FnOnce(&mut Polled) -> R) -> Option<R> {
+pub(crate) fn with_enclosed<R>(graph: u64, f: impl FnOnce(&mut Polled) -> R) -> Option<R> {
     with(|polled| (graph <= polled.graph).then(|| f(polled))).flatten()
 }
 
 /// The running step, if it is in `graph` or in a graph enclosed by it.
 pub(crate) fn step(graph: u64) -> Option<StepName> {
-    let step = tell_enclosed(graph, |polled| (polled.name, polled.tag.clone(), polled.show));
+    let step = with_enclosed(graph, |polled| (polled.name, polled.tag.clone(), polled.show));
     step.map(|(name, tag, show)| StepName { step: name.to_owned(), tag: Shown(&tag, show).to_string() })
 }
 
 /// Records the running step's effect on `graph`, if the step may run again. The argument of `done`
 /// says whether `graph` is the step's own.
 pub(crate) fn note(graph: u64, done: impl FnOnce(bool) -> Done) {
-    let own = tell_enclosed(graph, |polled| (polled.replays && polled.done.is_none()).then_some(polled.graph == graph));
+    let own = with_enclosed(graph, |polled| (polled.replays && polled.done.is_none()).then_some(polled.graph == graph));
     if let Some(own) = own.flatten() {
         // Nothing is borrowed here, because this may call a method of a key.
         let done = done(own);
-        tell_enclosed(graph, |polled| polled.note(done));
+        with_enclosed(graph, |polled| polled.note(done));
     }
 }
 

@@ -91,7 +91,7 @@ impl<'x, K: Key, V: Send + Sync + 'static> Items<'x, K, V> {
     pub fn put(self, key: K, value: V) {
         let core = self.core;
         let Some((place, item)) = core.find(&key) else { return };
-        let stepped = current::tell(core.graph.id(), |polled| {
+        let stepped = current::with_own(core.graph.id(), |polled| {
             polled.note(Done::Put(core.slot(place)));
             Origin::step(polled.step, &polled.tag)
         });
@@ -248,7 +248,7 @@ impl<'x, K: Key, V: Send + Sync + 'static> Future for Get<'x, K, V> {
         if let Some(filled) = item.get() {
             return Poll::Ready(&filled.value);
         }
-        let notes = current::tell(core.graph.id(), |polled| {
+        let notes = current::with_own(core.graph.id(), |polled| {
             polled.missing.push(core.slot(place));
             polled.notes
         });

@@ -6,7 +6,7 @@
 //! | | |
 //! |---|---|
 //! | strict | the body is polled once, on the worker's stack; if it waits, that is an error |
-//! | `Resume` | the future continues as a task of its own, in that task's block; the first of a flexible collection as with `Fiber` |
+//! | `Resume` | the future continues as its own task, in that task's block; the first of a flexible collection as with `Fiber` |
 //! | `Fiber` | the stack is suspended |
 //! | `Replay` | the future is dropped, and a new pending task waits for the item |
 //!

@@ -186,7 +186,7 @@ fn change(datum: &mut u64, steps: u64) {
 }
 
 #[inline(never)]
-fn look(datum: &u64, steps: u64) {
+fn observe(datum: &u64, steps: u64) {
     black_box(*datum);
     work(steps);
 }
@@ -229,11 +229,11 @@ fn generations(bench: &Bench) -> Result<(), millpond::Error> {
         for _ in 0..ROUNDS {
             s.spawn(datum.inout(), move |datum| change(datum, steps));
             for _ in 0..READERS {
-                s.spawn(datum.read(), move |datum| look(datum, steps));
+                s.spawn(datum.read(), move |datum| observe(datum, steps));
             }
             for _ in 0..READERS / 2 {
                 s.spawn(datum.inout(), move |datum| change(datum, steps));
-                s.spawn(datum.read(), move |datum| look(datum, steps));
+                s.spawn(datum.read(), move |datum| observe(datum, steps));
             }
         }
     })

@@ -50,12 +50,12 @@ impl Load {
 
     pub(crate) fn busy(&mut self, from: f64, to: f64) {
         self.reach(to);
-        spread(&mut self.busy, self.bin_seconds, from, to);
+        distribute(&mut self.busy, self.bin_seconds, from, to);
     }
 
     pub(crate) fn alive(&mut self, from: f64, to: f64) {
         self.reach(to);
-        spread(&mut self.alive, self.bin_seconds, from, to);
+        distribute(&mut self.alive, self.bin_seconds, from, to);
     }
 
     pub(crate) fn sent(&mut self, at: f64, bytes: u64) {
@@ -83,7 +83,7 @@ impl Load {
     }
 }
 
-fn spread(bins: &mut [f64], width: f64, from: f64, to: f64) {
+fn distribute(bins: &mut [f64], width: f64, from: f64, to: f64) {
     let (first, last) = ((from / width) as usize, (to / width) as usize);
     if first == last {
         bins[first] += to - from;

@@ -7,7 +7,7 @@ use crate::program::{Program, Size, Work};
 
 /// A closure on a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Position {
     pub(crate) stack: StackId,
     pub(crate) frame: usize,
     pub(crate) child: usize,
@@ -22,14 +22,14 @@ pub(crate) enum Standing {
     Suspended,
 }
 
-/// How far the owner came.
+/// Why the owner stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Came {
-    /// As far as the budget allowed.
-    Further,
-    /// To an unfinished stolen child.
-    Blocked,
-    ToTheEnd,
+pub(crate) enum Stop {
+    /// The budget is used up.
+    Budget,
+    /// An unfinished stolen child.
+    Stolen,
+    End,
 }
 
 /// The executed work and tasks.
@@ -50,38 +50,38 @@ pub(crate) struct Stack<T> {
     /// end, or earlier if a thief scans the stack.
     creating: bool,
     /// Where its root was stolen; `None` for the program's root.
-    pub(crate) origin: Option<Place>,
+    pub(crate) origin: Option<Position>,
     pub(crate) holder: usize,
     pub(crate) standing: Standing,
 }
 
 impl<T: Clone> Stack<T> {
-    pub(crate) fn new(task: T, size: Size, origin: Option<Place>, holder: usize) -> Self {
+    pub(crate) fn new(task: T, size: Size, origin: Option<Position>, holder: usize) -> Self {
         let frames = vec![Frame::root(task, size)];
         Stack { frames, progress: 0, body: 0, creating: false, origin, holder, standing: Standing::Sent }
     }
 
     /// The owner does this much work. A subtree that it finishes within this work is not unfolded,
     /// because no thief scanned it meanwhile.
-    pub(crate) fn run<P: Program<Task = T>>(&mut self, program: &P, mut budget: Work, tally: &mut Tally) -> Came {
+    pub(crate) fn run<P: Program<Task = T>>(&mut self, program: &P, mut budget: Work, tally: &mut Tally) -> Stop {
         loop {
             if self.creating {
                 let rest = self.body - self.progress;
                 if budget < rest {
-                    return self.come_further(budget, tally);
+                    return self.run_partly(budget, tally);
                 }
                 budget -= rest;
                 tally.work += rest;
                 tally.tasks += self.end_creation();
             }
-            let Some(frame) = self.frames.last_mut() else { return Came::ToTheEnd };
+            let Some(frame) = self.frames.last_mut() else { return Stop::End };
             let Some(child) = frame.children.get(frame.next) else {
                 self.pop();
                 continue;
             };
             match child.state {
                 State::Done => frame.step(),
-                State::Stolen(_) => return Came::Blocked,
+                State::Stolen(_) => return Stop::Stolen,
                 State::Waiting => {
                     (self.progress, self.body) = (0, program.body(&child.task));
                     frame.begin();
@@ -96,7 +96,7 @@ impl<T: Clone> Stack<T> {
                         frame.finish(done);
                         frame.step();
                     } else if self.progress + budget < self.body {
-                        return self.come_further(budget, tally);
+                        return self.run_partly(budget, tally);
                     } else {
                         self.open(program);
                     }
@@ -106,10 +106,10 @@ impl<T: Clone> Stack<T> {
     }
 
     /// Does a part of a body, not all.
-    fn come_further(&mut self, work: Work, tally: &mut Tally) -> Came {
+    fn run_partly(&mut self, work: Work, tally: &mut Tally) -> Stop {
         self.progress += work;
         tally.work += work;
-        Came::Further
+        Stop::Budget
     }
 
     /// A body has finished. Returns its count in tasks: one, or none if it is a part of a task.
@@ -130,10 +130,10 @@ impl<T: Clone> Stack<T> {
     }
 
     /// The work until the owner reaches a stolen child, or the end, if no more is stolen. Valid
-    /// only right after `Further`.
+    /// only right after `Budget`.
     pub(crate) fn undisturbed(&self) -> Work {
         let Some((top, below)) = self.frames.split_last() else { return 0 };
-        // The current child has begun: the last result was `Further`.
+        // The current child has begun: the last result was `Budget`.
         let (mut sum, next) = if self.creating {
             (self.body - self.progress, 0)
         } else {
@@ -185,16 +185,16 @@ impl<T: Clone> Stack<T> {
     }
 
     /// A thief has finished a child. Returns whether the stack was suspended for it.
-    pub(crate) fn finish_stolen(&mut self, place: Place) -> bool {
-        let top = place.frame + 1 == self.frames.len();
-        let frame = &mut self.frames[place.frame];
-        frame.finish(place.child);
-        self.standing == Standing::Suspended && top && frame.next == place.child
+    pub(crate) fn finish_stolen(&mut self, position: Position) -> bool {
+        let top = position.frame + 1 == self.frames.len();
+        let frame = &mut self.frames[position.frame];
+        frame.finish(position.child);
+        self.standing == Standing::Suspended && top && frame.next == position.child
     }
 
     /// A thief is lost: its child is available again.
-    pub(crate) fn put_back(&mut self, place: Place) {
-        self.frames[place.frame].put_back(place.child);
+    pub(crate) fn put_back(&mut self, position: Position) {
+        self.frames[position.frame].put_back(position.child);
     }
 
     /// The stacks on which children of this stack run.

@@ -121,7 +121,7 @@ pub(crate) enum On {
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub(crate) track: Track,
-    /// `worker 0`, or a guest if it belongs to no worker.
+    /// `worker 0`, or `caller 0` for a non-worker thread.
     pub(crate) name: String,
     /// The running body over time. Adjacent segments of one body are merged.
     pub(crate) runs: Vec<Segment>,

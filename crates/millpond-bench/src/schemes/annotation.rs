@@ -126,14 +126,14 @@ impl Object {
         // The annotation is matched once, and each loop is compiled for its tasks alone.
         match annotation {
             Annotation::None => (0..tasks).for_each(|_| drop(s.spawn((), |()| self.nothing()))),
-            Annotation::Read => (0..tasks).for_each(|_| drop(s.spawn(self.number.read(), |n| self.look(n)))),
+            Annotation::Read => (0..tasks).for_each(|_| drop(s.spawn(self.number.read(), |n| self.check(n)))),
             Annotation::Write => (0..tasks).for_each(|_| drop(s.spawn(self.number.write(), |n| n.set(self.written())))),
             Annotation::Inout => (0..tasks).for_each(|_| drop(s.spawn(self.number.inout(), |n| self.count(n)))),
             Annotation::Commutative => {
                 (0..tasks).for_each(|_| drop(s.spawn(self.number.commutative(), |n| self.count(n))));
             }
             Annotation::Concurrent => {
-                (0..tasks).for_each(|_| drop(s.spawn(self.number.concurrent(), |n| self.look(n))));
+                (0..tasks).for_each(|_| drop(s.spawn(self.number.concurrent(), |n| self.check(n))));
             }
             Annotation::Scalar => (0..tasks).for_each(|_| drop(s.spawn(self.number.reduce(Sum), |n| self.count(n)))),
             Annotation::Object => (0..tasks).for_each(|_| drop(s.spawn(self.tile.reduce(Add), |t| self.add(t)))),
@@ -143,7 +143,7 @@ impl Object {
     /// Spawns readers of the data that the annotation is about.
     pub fn readers<'s, S: Spawn<'s, Brand = Root>>(&'s self, s: &S, annotation: Annotation, tasks: u64) {
         if annotation == Annotation::Object {
-            (0..tasks).for_each(|_| drop(s.spawn(self.tile.read(), |tile| self.look_at(tile))));
+            (0..tasks).for_each(|_| drop(s.spawn(self.tile.read(), |tile| self.check_tile(tile))));
         } else {
             self.spawn(s, Annotation::Read, tasks);
         }
@@ -158,14 +158,14 @@ impl Object {
     }
 
     #[inline(never)]
-    fn look(&self, n: &u64) {
+    fn check(&self, n: &u64) {
         if *n != self.first {
             self.wrong.store(true, Relaxed);
         }
     }
 
     #[inline(never)]
-    fn look_at(&self, tile: &[f64]) {
+    fn check_tile(&self, tile: &[f64]) {
         if tile[0] != self.first as f64 {
             self.wrong.store(true, Relaxed);
         }

@@ -2,7 +2,7 @@
 //! on the default scheme with no task run at its spawn.
 
 use super::point::Point;
-use super::tasks::{self, Ran, Size};
+use super::tasks::{self, Size, TimedRun};
 use super::{Request, halved};
 use millpond::depend::Scheme;
 use millpond::depend::parked::Parked;
@@ -19,8 +19,8 @@ pub struct Shape {
     workers: usize,
     /// Tasks per run; 0 if the measured time is not the tasks' own.
     tasks: fn(Size) -> u64,
-    on_stack: fn(&Runtime<StackEngine>, Size) -> Ran,
-    on_parked: fn(&Runtime, Size) -> Ran,
+    on_stack: fn(&Runtime<StackEngine>, Size) -> TimedRun,
+    on_parked: fn(&Runtime, Size) -> TimedRun,
 }
 
 macro_rules! shape {
@@ -109,7 +109,7 @@ fn on<E: Engine>(inline: Inline) -> Result<[Runtime<E>; 2], Failure> {
 
 fn once<E: Engine>(
     rt: &Runtime<E>,
-    run: fn(&Runtime<E>, Size) -> Ran,
+    run: fn(&Runtime<E>, Size) -> TimedRun,
     size: Size,
     point: &mut Point,
 ) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 /// The time of a run, and whether its result was correct.
-pub type Ran = Result<(Duration, bool), millpond::Error>;
+pub type TimedRun = Result<(Duration, bool), millpond::Error>;
 
 /// The size of a shape.
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ pub fn of_accesses(size: Size) -> u64 {
 }
 
 /// Tasks that may change this number of data, and change one.
-pub fn accesses<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
+pub fn accesses<E: Engine>(rt: &Runtime<E>, size: Size) -> TimedRun {
     let [a, b, c, d, e, f, g, h] = [0_u64; 8].map(Handle::new);
     let (many, start) = (of_accesses(size), Instant::now());
     rt.scope(|s| {
@@ -53,7 +53,7 @@ pub fn accesses<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
 }
 
 /// This number of tasks with two accesses.
-pub fn number<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
+pub fn number<E: Engine>(rt: &Runtime<E>, size: Size) -> TimedRun {
     let (x, y) = (Handle::new(0_u64), Handle::new(0_u64));
     let start = Instant::now();
     rt.scope(|s| {
@@ -81,7 +81,7 @@ pub fn of_depth(size: Size) -> u64 {
 
 /// Nested parents of this depth, each with a leaf. Several scopes repeat this, so that all tasks of
 /// a scope fit into the caches.
-pub fn depth<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
+pub fn depth<E: Engine>(rt: &Runtime<E>, size: Size) -> TimedRun {
     let (scopes, each) = descents(size);
     let (x, start) = (Handle::new(0_u64), Instant::now());
     for _ in 0..scopes {
@@ -100,7 +100,7 @@ fn descend<'s, S: Spawn<'s>>(s: &S, levels: u64, x: Access<'_, u64, Inout, S::Br
 }
 
 /// Fibonacci number `n` without a cutoff. Each call is a parent.
-pub fn fib<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
+pub fn fib<E: Engine>(rt: &Runtime<E>, size: Size) -> TimedRun {
     let (result, start) = (Handle::unset(), Instant::now());
     rt.scope(|s| fib_in(s, size.varied, result.write()))?;
     let (took, result) = (start.elapsed(), result.into_inner()?);
@@ -144,7 +144,7 @@ fn spin_for(time: Duration) {
 
 /// A worker with this number of tasks, none of them ready, begins a long body, which makes them
 /// ready. The result is the time until another worker begins one of them.
-pub fn give<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
+pub fn give<E: Engine>(rt: &Runtime<E>, size: Size) -> TimedRun {
     let (begun, given, ran) = (&AtomicU64::new(0), &AtomicU64::new(u64::MAX), &AtomicU64::new(0));
     let (busy, origin) = (&OnceLock::<ThreadId>::new(), Instant::now());
     let now = move || origin.elapsed().as_nanos() as u64;
@@ -171,7 +171,7 @@ pub fn give<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
 
 /// While a body runs, for a second at most, other workers steal and run all tasks behind it. The
 /// result is the time for this.
-pub fn behind<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
+pub fn behind<E: Engine>(rt: &Runtime<E>, size: Size) -> TimedRun {
     let (begun, ended, ran) = (&OnceLock::new(), &OnceLock::new(), &AtomicU64::new(0));
     let (x, y, all) = (Handle::new(()), Handle::new(()), size.varied);
     rt.scope(|s| {

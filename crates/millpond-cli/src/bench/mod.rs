@@ -74,7 +74,7 @@ impl Suite {
         matches!(self.measure, Measure::Elsewhere)
     }
 
-    /// All of its options, except those of every suite.
+    /// All of its options, except the common ones.
     pub(crate) fn args(&self, registry: &Registry) -> Vec<Arg> {
         let mut args = match self.measure {
             Measure::Runtime(_) => runtime_args(registry),

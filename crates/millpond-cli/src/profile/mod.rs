@@ -130,20 +130,20 @@ fn repeat(
     let mut verdict = Verdict { verified: false, result: Vec::new() };
     for rep in 1..=reps {
         progress.say(|| format!("{}: repetition {rep} of {reps}", workload.name));
-        let mut tape = Tape::new(&place, workload);
+        let mut probe = RecordingProbe::new(&place, workload);
         match &place {
-            Place::Runtime(runtime) => job.run(runtime, &mut tape)?,
+            Place::Runtime(runtime) => job.run(runtime, &mut probe)?,
             Place::TaskPool(parts) => {
-                let writer = tape.writer.clone();
-                job.record_in_pool(parts, &mut tape, &*writer)?;
+                let writer = probe.writer.clone();
+                job.record_in_pool(parts, &mut probe, &*writer)?;
             }
         }
-        tape.in_progress = None;
-        let took = tape.watch.elapsed.as_secs_f64();
+        probe.in_progress = None;
+        let took = probe.watch.elapsed.as_secs_f64();
         seconds.push(took);
-        peak = tape.peak.max(peak);
+        peak = probe.peak.max(peak);
         progress.say(|| format!("{}: profile {rep} of {reps}", workload.name));
-        let recording = tape.writer.finish_in_memory().map_err(|error| Failure::Failed(error.to_string()))?;
+        let recording = probe.writer.finish_in_memory().map_err(|error| Failure::Failed(error.to_string()))?;
         let profile = recording.report().map_err(|error| Failure::Failed(error.to_string()))?;
         graphs.push(profile.graphs.clone());
         middle.add(took, (recording, profile));
@@ -189,7 +189,7 @@ fn measure(
 /// Records the timed part, and its time and memory. A graph of Collections is recorded as a whole,
 /// because it is one scope, and recording a begun scope is impossible. A task pool has no recorder:
 /// its workload writes the events.
-struct Tape<'a> {
+struct RecordingProbe<'a> {
     is_graph: bool,
     recorder: Option<&'a Recorder>,
     writer: Arc<Writer>,
@@ -198,7 +198,7 @@ struct Tape<'a> {
     peak: u64,
 }
 
-impl<'a> Tape<'a> {
+impl<'a> RecordingProbe<'a> {
     fn new(place: &'a Place, workload: &Workload) -> Self {
         let (recorder, workers) = match place {
             Place::Runtime(runtime) => on_runtime!(runtime, rt => (Some(rt.recorder()), rt.workers())),
@@ -207,11 +207,11 @@ impl<'a> Tape<'a> {
         let writer = Writer::to_memory(workload.name, workers);
         let is_graph = workload.runs_on == RunsOn::Collections;
         let in_progress = recorder.filter(|_| is_graph).map(|recorder| recorder.add(writer.clone()));
-        Tape { is_graph, recorder, writer, in_progress, watch: Stopwatch::default(), peak: 0 }
+        RecordingProbe { is_graph, recorder, writer, in_progress, watch: Stopwatch::default(), peak: 0 }
     }
 }
 
-impl Probe for Tape<'_> {
+impl Probe for RecordingProbe<'_> {
     fn start(&mut self) {
         rss::reset();
         if !self.is_graph {

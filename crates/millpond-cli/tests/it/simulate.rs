@@ -259,7 +259,7 @@ fn machines_on_which_nothing_would_come_to_an_end() {
         refused("fib --n 1 --leaf-cost 1e8 --latency 1e-9", "50000000 requests for work were refused until 0.00");
     }
     let speeds = Dir::new("simulate-deserted");
-    let deserted = "no processor is alive from 0.001 s on: 1 processors, all of speed 0 or below 0.5 for good";
+    let deserted = "no processor is alive from 0.001 s on: 1 processors, all of speed 0 or below 0.5 permanently";
     let speeds = speeds.file("speeds", "0 0 1\n0 0.001 0.2\n");
     refused(&format!("fib --n 30 --processors 1 --speeds {speeds} --fault-below 0.5"), deserted);
 }

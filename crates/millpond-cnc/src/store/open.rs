@@ -113,7 +113,7 @@ impl Index {
         make: impl FnOnce(N) -> u32,
     ) -> u32 {
         let table = self.newest();
-        match look(table, hash, &is) {
+        match search(table, hash, &is) {
             Ok(number) => number,
             Err(free) => self.find_or_make(hash, is, (table, free), prepare, make),
         }
@@ -146,7 +146,7 @@ impl Index {
             }
             drop(count);
             table = self.newest();
-            free = match look(table, hash, &is) {
+            free = match search(table, hash, &is) {
                 Ok(number) => return number,
                 Err(free) => free,
             };
@@ -162,7 +162,7 @@ impl Index {
             .expect("a collection has fewer than 2^32 keys")
             .get_or_init(|| empty(GROWTH * table.len()));
         for word in table.iter().map(|word| word.load(Ordering::Relaxed)).filter(|&word| word != 0) {
-            if let Err(free) = look(larger, (word >> 32) as u32, |_| false) {
+            if let Err(free) = search(larger, (word >> 32) as u32, |_| false) {
                 larger[free].store(word, Ordering::Relaxed);
             }
         }
@@ -172,7 +172,7 @@ impl Index {
 
 /// Searches a table for a number. If it is missing, returns the index of the first empty word.
 #[inline]
-fn look(table: &[AtomicU64], hash: u32, is: impl Fn(u32) -> bool) -> Result<u32, usize> {
+fn search(table: &[AtomicU64], hash: u32, is: impl Fn(u32) -> bool) -> Result<u32, usize> {
     let mut at = hash as usize & (table.len() - 1);
     loop {
         let word = table[at].load(Ordering::Acquire);

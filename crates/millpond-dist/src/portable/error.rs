@@ -8,7 +8,7 @@ use super::entry::Place;
 #[non_exhaustive]
 pub enum Error {
     /// Several tasks were registered under one name.
-    #[error("portable task `{name}` is registered {} times, at {}: register each under a name of its own", places.len(), list(places, "and"))]
+    #[error("portable task `{name}` is registered {} times, at {}: register each under its own name", places.len(), list(places, "and"))]
     Twice {
         /// The name.
         name: &'static str,

@@ -14,7 +14,7 @@ pub type Handles<'t, P> = <<P as PortableParent>::Access as Declared>::Held<'t>;
 #[diagnostic::on_unimplemented(
     message = "portable task `{Self}` is not registered: add `portable!({Self}, \"name\")`",
     label = "not registered",
-    note = "the name is what other processes know the task by; each task has a name of its own"
+    note = "other processes know the task by this name; each task has its own name"
 )]
 pub trait Registered {
     #[doc(hidden)]

@@ -34,7 +34,7 @@ use crate::load::Load;
 use crate::program::{Program, Size, Work};
 use crate::random::mix;
 use crate::speed::Speed;
-use crate::stack::{Came, Stack, Standing, Tally};
+use crate::stack::{Stack, Standing, Stop, Tally};
 
 /// Simulates a program on a machine.
 ///
@@ -76,7 +76,7 @@ const MIN_CHANGES_PER_PROCESSOR: usize = 1000;
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum What {
     /// It reaches the end of its stack, or a stolen child.
-    Comes,
+    Stops,
     /// Its request for work reaches a victim.
     Asks { victim: usize },
     /// An answer arrives, or a closure from its own stacks; or it should scan again.
@@ -263,7 +263,7 @@ impl<'a, P: Program> Machine<'a, P> {
 
     fn happen(&mut self, event: Event) -> Result<(), Error> {
         match event.what {
-            What::Comes => self.come(event.processor),
+            What::Stops => self.advance(event.processor),
             What::Asks { victim } => return self.ask(event.processor, victim),
             What::Answered => self.answered(event.processor),
             What::Changes => {}
@@ -300,24 +300,24 @@ impl<'a, P: Program> Machine<'a, P> {
     /// The processor works on a stack from now on.
     fn work_on(&mut self, number: usize, id: StackId) {
         self.begin(number, id);
-        self.come(number);
+        self.advance(number);
     }
 
     /// The processor has done its due work. It continues with this stack or another, or becomes a
     /// thief.
-    fn come(&mut self, number: usize) {
+    fn advance(&mut self, number: usize) {
         loop {
             let due = self.processors[number].due;
-            let Some((id, came)) = self.work(number, due) else { return };
-            match came {
-                Came::Further => return self.plan(number, id),
-                Came::Blocked => {
+            let Some((id, stop)) = self.work(number, due) else { return };
+            match stop {
+                Stop::Budget => return self.plan(number, id),
+                Stop::Stolen => {
                     self.rest(number);
                     self.stack(id).standing = Standing::Suspended;
                     self.processors[number].suspended.push(id);
                     return self.find_work(number);
                 }
-                Came::ToTheEnd => {
+                Stop::End => {
                     self.rest(number);
                     let stack = self.stacks.remove(&id).expect("it was active");
                     let Some(origin) = stack.origin else {
@@ -347,16 +347,16 @@ impl<'a, P: Program> Machine<'a, P> {
     }
 
     /// The processor does this much work of its active stack.
-    fn work(&mut self, number: usize, budget: Work) -> Option<(StackId, Came)> {
+    fn work(&mut self, number: usize, budget: Work) -> Option<(StackId, Stop)> {
         let processor = &mut self.processors[number];
         let id = processor.active?;
         let before = self.tally.work;
         let stack = self.stacks.get_mut(&id).expect("an active stack is there");
-        let came = stack.run(self.program, budget, &mut self.tally);
+        let stop = stack.run(self.program, budget, &mut self.tally);
         let done = self.tally.work - before;
         processor.used += done;
         processor.due = processor.due.saturating_sub(done);
-        Some((id, came))
+        Some((id, stop))
     }
 
     /// Lets a working processor do its work until now.
@@ -379,7 +379,7 @@ impl<'a, P: Program> Machine<'a, P> {
         processor.stamp += 1;
         let at = processor.speed.when(processor.base + (processor.used + due) as f64).max(self.now);
         if at.is_finite() {
-            self.push(at, number, What::Comes);
+            self.push(at, number, What::Stops);
         } else if !processor.halted {
             processor.halted = true;
             self.moving -= 1;

@@ -4,7 +4,7 @@ use super::{Machine, What};
 use crate::config::Error;
 use crate::frame::StackId;
 use crate::program::Program;
-use crate::stack::{Place, Stack};
+use crate::stack::{Position, Stack};
 
 /// The size of a request for work, and of a refusal.
 const REQUEST_BYTES: u64 = 64;
@@ -37,12 +37,12 @@ impl<P: Program> Machine<'_, P> {
 
     /// The closure that a thief takes next from a processor: the first ready child on a suspended
     /// stack, the oldest stack first, or else on the running stack.
-    fn find(&mut self, victim: usize) -> Option<Place> {
+    fn find(&mut self, victim: usize) -> Option<Position> {
         let (program, end, stacks) = (self.program, self.config.end, &mut self.stacks);
         let victim = &self.processors[victim];
         victim.suspended.iter().chain(&victim.active).find_map(|&id| {
             let (frame, child) = stacks.get_mut(&id)?.find(program, end)?;
-            Some(Place { stack: id, frame, child })
+            Some(Position { stack: id, frame, child })
         })
     }
 
@@ -64,16 +64,16 @@ impl<P: Program> Machine<'_, P> {
 
     /// A thief takes one closure of a victim. A stack with this root is sent to the thief.
     fn take(&mut self, thief: usize, victim: usize) -> Option<u64> {
-        let place = self.find(victim)?;
+        let position = self.find(victim)?;
         let id = self.next_stack + 1;
-        let (task, size) = self.stack(place.stack).steal((place.frame, place.child), id);
+        let (task, size) = self.stack(position.stack).steal((position.frame, position.child), id);
         let bytes = self.program.bytes(&task);
-        self.new_stack(Stack::new(task, size, Some(place), thief));
+        self.new_stack(Stack::new(task, size, Some(position), thief));
         self.processors[thief].sent.push_back(id);
         self.moving += 1;
-        if self.processors[victim].active == Some(place.stack) && self.processors[victim].due > 0 {
+        if self.processors[victim].active == Some(position.stack) && self.processors[victim].due > 0 {
             // The victim's next event is now earlier. With no work due, it is now.
-            self.plan(victim, place.stack);
+            self.plan(victim, position.stack);
         }
         Some(bytes)
     }

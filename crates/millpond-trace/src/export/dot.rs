@@ -172,7 +172,7 @@ impl<'a, W: Write> Dot<'a, W> {
         writeln!(self.out, "{indent}}}")
     }
 
-    fn node(&mut self, ix: Ix, depth: usize, look: &str) -> io::Result<()> {
+    fn node(&mut self, ix: Ix, depth: usize, style: &str) -> io::Result<()> {
         let (run, indent) = (self.run, "  ".repeat(depth));
         let body = run.body(ix);
         let what = match body.kind {
@@ -181,7 +181,7 @@ impl<'a, W: Write> Dot<'a, W> {
         };
         let label = format!("{what}{}", shortened(&run.title(ix), MAX_LETTERS));
         let colour = self.colours.get(&body.label).filter(|_| body.kind != Kind::Scope).unwrap_or(&"#ffffff");
-        writeln!(self.out, "{indent}b{ix} [label=\"{}\", fillcolor=\"{colour}\", {look}]", Escaped(&label))
+        writeln!(self.out, "{indent}b{ix} [label=\"{}\", fillcolor=\"{colour}\", {style}]", Escaped(&label))
     }
 
     fn is_box(&self, ix: Ix) -> bool {
@@ -223,10 +223,10 @@ impl<'a, W: Write> Dot<'a, W> {
         let (generation, indent) = (&self.graph.generations[number as usize], "  ".repeat(depth));
         let (datum, mode) = (self.data.name(generation.datum), generation.mode);
         let text = format!("{datum} v{} g{} {mode}", generation.version, self.place(number));
-        let look = look(generation.mode);
+        let style = style(generation.mode);
         writeln!(
             self.out,
-            "{indent}g{number} [label=\"{text}\", {look}, fontsize=8, height=0.2, width=0.3, margin=\"0.04,0.02\", \
+            "{indent}g{number} [label=\"{text}\", {style}, fontsize=8, height=0.2, width=0.3, margin=\"0.04,0.02\", \
              color=\"#777777\", fillcolor=\"#fffff0\"]"
         )
     }
@@ -240,7 +240,7 @@ impl<'a, W: Write> Dot<'a, W> {
     /// Draws the waits of bodies.
     fn waits(&mut self) -> io::Result<()> {
         let run = self.run;
-        let look = "style=dashed, constraint=false, color=\"#c0392b\", fontcolor=\"#c0392b\"";
+        let style = "style=dashed, constraint=false, color=\"#c0392b\", fontcolor=\"#c0392b\"";
         let mut seen = BTreeSet::new();
         for op in &run.ops {
             let (from, what) = match op.what {
@@ -251,13 +251,13 @@ impl<'a, W: Write> Dot<'a, W> {
                 },
                 Does::Join(task) => (self.end(task), "joins"),
                 Does::Meet(task) => {
-                    writeln!(self.out, "  b{} -> b{task} [label=\"meets\", {look}]", op.body)?;
+                    writeln!(self.out, "  b{} -> b{task} [label=\"meets\", {style}]", op.body)?;
                     continue;
                 }
                 _ => continue,
             };
             if seen.insert((from.clone(), op.body)) {
-                writeln!(self.out, "  {from} -> b{} [label=\"{what}\", {look}]", op.body)?;
+                writeln!(self.out, "  {from} -> b{} [label=\"{what}\", {style}]", op.body)?;
             }
         }
         Ok(())
@@ -270,7 +270,7 @@ fn shade(depth: usize) -> &'static str {
 }
 
 /// The style of a generation, by its mode.
-fn look(mode: Mode) -> &'static str {
+fn style(mode: Mode) -> &'static str {
     match mode {
         Mode::Read => "shape=ellipse, style=filled",
         Mode::Concurrent => "shape=ellipse, style=\"filled,dashed\"",

@@ -211,21 +211,21 @@ impl<'a> Picture<'a> {
         let (x, end) = (self.x(gap.from), self.x(gap.to));
         let on = gap.on.map(|on| format!(", on {}", Unique(self.run, on))).unwrap_or_default();
         let lasts = time(self.run.seconds(gap.to - gap.from));
-        let look = format!("fill=\"{}\"", hatch(gap.reason));
-        svg.rect((x, y), (end - x, self.bar), &look, &format!("idle: {}{on}, {lasts}", gap.reason))
+        let attributes = format!("fill=\"{}\"", hatch(gap.reason));
+        svg.rect((x, y), (end - x, self.bar), &attributes, &format!("idle: {}{on}, {lasts}", gap.reason))
     }
 
     fn bar<W: Write>(&self, svg: &mut Svg<W>, y: f64, bar: &Bar) -> io::Result<()> {
         let (x, end) = (self.x(bar.from), self.x(bar.to));
         // Paler if much of it is outside bodies, but always visible.
         let share = bar.busy as f64 / (bar.to - bar.from).max(1) as f64;
-        let mut look = format!("fill=\"{}\"", self.colour(bar.label));
+        let mut attributes = format!("fill=\"{}\"", self.colour(bar.label));
         if bar.segments > 1 {
-            look += &format!(" fill-opacity=\"{:.2}\"", share.clamp(0.3, 1.0));
+            attributes += &format!(" fill-opacity=\"{:.2}\"", share.clamp(0.3, 1.0));
         } else if end - x > 3.0 {
-            look += " stroke=\"#555\" stroke-width=\".5\"";
+            attributes += " stroke=\"#555\" stroke-width=\".5\"";
         }
-        svg.rect((x, y), ((end - x).max(0.4), self.bar), &look, &self.about_bar(bar))?;
+        svg.rect((x, y), ((end - x).max(0.4), self.bar), &attributes, &self.about_bar(bar))?;
         let title = self.run.title(bar.body);
         if bar.segments == 1 && text_width(&title, 10.0) + 4.0 < end - x {
             svg.text(((x + end) / 2.0, y + self.bar / 2.0 + 3.5), Anchor::Middle, "in", &title)?;
@@ -289,8 +289,8 @@ impl<'a> Picture<'a> {
 
     fn draw_legend<W: Write>(&self, svg: &mut Svg<W>) -> io::Result<()> {
         for (entry, (x, y)) in &self.legend {
-            let look = format!("fill=\"{}\" stroke=\"#777\" stroke-width=\".5\"", Escaped(&entry.fill));
-            svg.rect((*x, y - 9.0), (12.0, 12.0), &look, "")?;
+            let attributes = format!("fill=\"{}\" stroke=\"#777\" stroke-width=\".5\"", Escaped(&entry.fill));
+            svg.rect((*x, y - 9.0), (12.0, 12.0), &attributes, "")?;
             svg.text((x + 17.0, y + 1.0), Anchor::Start, "mark", &entry.text)?;
         }
         Ok(())

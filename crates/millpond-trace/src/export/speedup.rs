@@ -153,8 +153,8 @@ impl Plot {
         }
         let (left, height) = (WIDTH - RIGHT - 210.0, entries.len() as f64 * 20.0 + 10.0);
         let top = HEIGHT - BOTTOM - height - 10.0;
-        let look = "fill=\"#ffffff\" fill-opacity=\".9\" stroke=\"#bbb\"";
-        svg.rect((left, top), (200.0, height), look, "")?;
+        let attributes = "fill=\"#ffffff\" fill-opacity=\".9\" stroke=\"#bbb\"";
+        svg.rect((left, top), (200.0, height), attributes, "")?;
         for (number, (class, text)) in entries.iter().enumerate() {
             let y = top + 16.0 + number as f64 * 20.0;
             if *class == "measured" {

@@ -99,10 +99,10 @@ impl<W: Write> Svg<W> {
         writeln!(self.out, "{text}")
     }
 
-    /// A rectangle with its corner, width and height. `look` are attributes. A viewer shows `title`
-    /// under the pointer.
-    pub fn rect(&mut self, (x, y): Point, (w, h): Point, look: &str, title: &str) -> io::Result<()> {
-        write!(self.out, "<rect x=\"{x:.2}\" y=\"{y:.1}\" width=\"{w:.2}\" height=\"{h:.1}\" {look}")?;
+    /// A rectangle with its corner, width and height. `attributes` are in SVG's syntax. A viewer
+    /// shows `title` under the pointer.
+    pub fn rect(&mut self, (x, y): Point, (w, h): Point, attributes: &str, title: &str) -> io::Result<()> {
+        write!(self.out, "<rect x=\"{x:.2}\" y=\"{y:.1}\" width=\"{w:.2}\" height=\"{h:.1}\" {attributes}")?;
         if title.is_empty() {
             return writeln!(self.out, "/>");
         }

@@ -9,12 +9,12 @@ use super::bytes::{Bytes, put_difference, put_number};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ev {
     pub(crate) at: u64,
-    pub(crate) told: Told,
+    pub(crate) what: RawWhat,
 }
 
 /// [`What`], with numbers instead of labels.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum RawWhat {
     Opened { scope: u64, within: u64, label: u32 },
     Session { scope: u64, label: u32 },
     Spawning { body: u64 },
@@ -179,40 +179,40 @@ pub(super) fn get(bytes: &mut Bytes<'_>, before: &mut Before, labels: u32) -> Op
     before.at = bytes.difference(before.at)?;
     let at = before.at;
     let mut get = Get { bytes, before, labels };
-    let told = match kind {
-        0 => Told::Opened { scope: get.id()?, within: get.id()?, label: get.label()? },
-        1 => Told::Spawning { body: get.id()? },
+    let what = match kind {
+        0 => RawWhat::Opened { scope: get.id()?, within: get.id()?, label: get.label()? },
+        1 => RawWhat::Spawning { body: get.id()? },
         2..=5 => {
             let (task, spawner) = (get.id()?, get.id()?);
             let role = ROLES[usize::from(kind - 2)];
-            Told::Spawned { role, task, spawner, order: get.bytes.number()?, label: get.label()? }
+            RawWhat::Spawned { role, task, spawner, order: get.bytes.number()?, label: get.label()? }
         }
-        6 => Told::Named { label: get.label()? },
+        6 => RawWhat::Named { label: get.label()? },
         7 => get.indices()?,
-        9..=14 => Told::Access { mode: MODES[usize::from(kind - 9)], datum: get.datum()? },
-        16 => Told::Issued { body: get.id()? },
-        17 => Told::Granted { task: get.id()?, by: get.id()?, access: get.small()? },
-        18 => Told::Handed { task: get.id()?, by: get.id()?, access: get.small()? },
-        19 => Told::Started { task: get.id()? },
-        20 | 21 => Told::Ended { body: get.id()?, ok: kind == 21 },
-        22 => Told::Completed { body: get.id()? },
+        9..=14 => RawWhat::Access { mode: MODES[usize::from(kind - 9)], datum: get.datum()? },
+        16 => RawWhat::Issued { body: get.id()? },
+        17 => RawWhat::Granted { task: get.id()?, by: get.id()?, access: get.small()? },
+        18 => RawWhat::Handed { task: get.id()?, by: get.id()?, access: get.small()? },
+        19 => RawWhat::Started { task: get.id()? },
+        20 | 21 => RawWhat::Ended { body: get.id()?, ok: kind == 21 },
+        22 => RawWhat::Completed { body: get.id()? },
         23..=27 => {
             let (body, cause) = (get.id()?, CAUSES[usize::from(kind - 23)]);
             let data = matches!(cause, Cause::Datum | Cause::Written);
-            Told::Waits { body, cause, on: if data { get.datum()? } else { get.id()? } }
+            RawWhat::Waits { body, cause, on: if data { get.datum()? } else { get.id()? } }
         }
-        28 => Told::Resumed { body: get.id()? },
-        29 => Told::Joined { body: get.id()?, task: get.id()? },
-        30 => Told::Set { body: get.id()?, order: get.bytes.number()?, datum: get.datum()? },
-        31 => Told::Stole,
-        32 => Told::Idle,
-        33 => Told::Awake,
-        34 => Told::Session { scope: get.id()?, label: get.label()? },
-        35 => Told::StoleClosures { closures: u32::try_from(get.bytes.number()?).ok()? },
-        36 => Told::AtTheft,
+        28 => RawWhat::Resumed { body: get.id()? },
+        29 => RawWhat::Joined { body: get.id()?, task: get.id()? },
+        30 => RawWhat::Set { body: get.id()?, order: get.bytes.number()?, datum: get.datum()? },
+        31 => RawWhat::Stole,
+        32 => RawWhat::Idle,
+        33 => RawWhat::Awake,
+        34 => RawWhat::Session { scope: get.id()?, label: get.label()? },
+        35 => RawWhat::StoleClosures { closures: u32::try_from(get.bytes.number()?).ok()? },
+        36 => RawWhat::AtTheft,
         _ => return None,
     };
-    Some(Ev { at, told })
+    Some(Ev { at, what })
 }
 
 struct Get<'a, 'b> {
@@ -240,12 +240,12 @@ impl Get<'_, '_> {
         u16::try_from(self.bytes.number()?).ok()
     }
 
-    fn indices(&mut self) -> Option<Told> {
+    fn indices(&mut self) -> Option<RawWhat> {
         let count = u8::try_from(self.bytes.number()?).ok().filter(|&count| count <= 4)?;
         let mut indices = [0; 4];
         for index in &mut indices[..usize::from(count)] {
             *index = u32::try_from(self.bytes.number()?).ok()?;
         }
-        Some(Told::Indexed { count, indices })
+        Some(RawWhat::Indexed { count, indices })
     }
 }

@@ -52,7 +52,7 @@ mod events;
 mod read;
 mod write;
 
-pub(crate) use events::{Ev, Told};
+pub(crate) use events::{Ev, RawWhat};
 pub(crate) use read::LabelText;
 pub use read::Recording;
 pub use write::Writer;

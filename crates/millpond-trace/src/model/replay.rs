@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use millpond::record::{Cause, Event, Role, Track};
 
 use super::{Access, Body, Does, Ix, Kind, Line, On, Op, Run, Segment, Set, Wait};
-use crate::format::{Ev, LabelText, Recording, Told};
+use crate::format::{Ev, LabelText, RawWhat, Recording};
 
 /// Turns events into bodies.
 #[derive(Default)]
@@ -138,52 +138,52 @@ impl Replay {
         self.now.at = self.now.at.max(event.at);
         let now = self.now.at;
         self.end_wait_at_theft();
-        match event.told {
-            Told::Opened { scope, within, label } => self.opened(scope, within, label),
-            Told::Session { scope, label } => self.session(scope, label),
-            Told::Spawning { .. } => self.now.spawning = Some(now),
-            Told::Spawned { role, task, spawner, order, label } => self.spawned(role, task, spawner, order, label),
-            Told::Named { label } => self.with_last_spawned(|body| body.label = label),
-            Told::Indexed { count, indices } => {
+        match event.what {
+            RawWhat::Opened { scope, within, label } => self.opened(scope, within, label),
+            RawWhat::Session { scope, label } => self.session(scope, label),
+            RawWhat::Spawning { .. } => self.now.spawning = Some(now),
+            RawWhat::Spawned { role, task, spawner, order, label } => self.spawned(role, task, spawner, order, label),
+            RawWhat::Named { label } => self.with_last_spawned(|body| body.label = label),
+            RawWhat::Indexed { count, indices } => {
                 self.with_last_spawned(|body| (body.count, body.indices) = (count, indices));
             }
-            Told::Access { mode, datum } => {
+            RawWhat::Access { mode, datum } => {
                 self.accesses.push(Access { mode, datum });
                 let end = self.accesses.len() as u32;
                 self.with_last_spawned(|body| body.accesses.end = end);
             }
-            Told::Issued { .. } => self.end_spawning(),
-            Told::Granted { task, by, access } => self.granted(task, by, access),
-            Told::Handed { task, by, .. } => {
+            RawWhat::Issued { .. } => self.end_spawning(),
+            RawWhat::Granted { task, by, access } => self.granted(task, by, access),
+            RawWhat::Handed { task, by, .. } => {
                 if let (Some(task), by) = (self.body(task), self.body(by)) {
                     later(&mut self.at(task).handed, now, by);
                 }
             }
-            Told::Started { task } => self.started(task),
-            Told::Ended { body, ok } => self.ended(body, ok),
-            Told::Completed { body } => self.completed(body),
-            Told::Waits { body, cause, on } => self.waits(body, cause, on),
-            Told::Resumed { body } => self.resumed(body),
-            Told::Joined { task, .. } => {
+            RawWhat::Started { task } => self.started(task),
+            RawWhat::Ended { body, ok } => self.ended(body, ok),
+            RawWhat::Completed { body } => self.completed(body),
+            RawWhat::Waits { body, cause, on } => self.waits(body, cause, on),
+            RawWhat::Resumed { body } => self.resumed(body),
+            RawWhat::Joined { task, .. } => {
                 if let Some(task) = self.body(task) {
                     self.does(Does::Join(task));
                 }
             }
-            Told::Set { body, order, datum } => {
+            RawWhat::Set { body, order, datum } => {
                 if let Some(scope) = self.body(body) {
                     self.does(Does::Set(scope, datum));
                     self.sets.push(Set { scope, order, datum });
                 }
             }
-            Told::Stole => self.stole(1),
-            Told::StoleClosures { closures } => {
+            RawWhat::Stole => self.stole(1),
+            RawWhat::StoleClosures { closures } => {
                 self.has_stacks = true;
                 self.stole(closures);
             }
-            Told::AtTheft => self.now.at_theft = Some(now),
-            Told::Idle => _ = self.now.idle.get_or_insert(now),
+            RawWhat::AtTheft => self.now.at_theft = Some(now),
+            RawWhat::Idle => _ = self.now.idle.get_or_insert(now),
             // A worker whose scans fail is still idle, until a body runs.
-            Told::Awake => {}
+            RawWhat::Awake => {}
         }
     }
 
@@ -391,11 +391,11 @@ impl Replay {
     fn name_tracks(&mut self) {
         let mut order: Vec<_> = (0..self.tracks.len()).collect();
         order.sort_by_key(|&track| self.tracks[track].track.number);
-        let (mut workers, mut guests) = (HashSet::new(), 0..);
+        let (mut workers, mut callers) = (HashSet::new(), 0..);
         for track in order {
             let line = &mut self.tracks[track];
             line.name = match line.track.worker {
-                None => format!("guest {}", guests.next().unwrap_or(u32::MAX)),
+                None => format!("caller {}", callers.next().unwrap_or(u32::MAX)),
                 Some(worker) if workers.insert(worker) => format!("worker {worker}"),
                 Some(worker) => format!("worker {worker}, track {}", line.track.number),
             };

@@ -301,7 +301,7 @@ impl Uses {
     fn of(kind: &Type) -> Self {
         let mut uses = Uses::default();
         for production in &kind.productions {
-            production.guard.iter().for_each(|guard| uses.look(guard));
+            production.guard.iter().for_each(|guard| uses.read(guard));
             production.code.iter().for_each(|op| uses.step(op));
         }
         uses
@@ -309,20 +309,20 @@ impl Uses {
 
     fn step(&mut self, op: &Op) {
         match op {
-            Op::Time(Time::Constant(value), _) => self.look(value),
-            Op::Time(Time::Drawn(_, values), _) | Op::Create(_, values) => values.iter().for_each(|v| self.look(v)),
+            Op::Time(Time::Constant(value), _) => self.read(value),
+            Op::Time(Time::Drawn(_, values), _) | Op::Create(_, values) => values.iter().for_each(|v| self.read(v)),
             Op::Set(shared, value) => {
                 self.writes.insert(*shared);
-                self.look(value);
+                self.read(value);
             }
             Op::Choose(targets, _) => {
-                targets.iter().filter_map(|(weight, _)| weight.as_ref()).for_each(|v| self.look(v))
+                targets.iter().filter_map(|(weight, _)| weight.as_ref()).for_each(|v| self.read(v))
             }
             Op::Jump(_) => {}
         }
     }
 
-    fn look(&mut self, value: &Expr) {
+    fn read(&mut self, value: &Expr) {
         let shared = |step: &Step| if let Step::Shared(shared) = step { Some(*shared) } else { None };
         self.reads.extend(value.steps.iter().filter_map(shared));
     }

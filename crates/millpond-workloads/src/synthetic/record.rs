@@ -26,13 +26,13 @@ const SCOPE: Id = 1;
 const BUFFER_EVENTS: usize = 4096;
 
 /// The event buffers of the workers, and their sink.
-struct Tapes<'s> {
+struct Buffers<'s> {
     sink: &'s dyn Sink,
-    tapes: Box<[Mutex<Tape>]>,
+    buffers: Box<[Mutex<Buffer>]>,
 }
 
 /// The event buffer of one worker, which alone uses it while tasks run.
-struct Tape {
+struct Buffer {
     track: Track,
     events: Vec<Event>,
     /// The number of its assigned task ids.
@@ -50,7 +50,7 @@ struct Recorded<'t> {
     put: u64,
     /// The index of the worker where it was put.
     home: usize,
-    tapes: &'t Tapes<'t>,
+    buffers: &'t Buffers<'t>,
 }
 
 /// Like [`tasks`](super::tasks()), but also records each task to `sink`. The recording is like a
@@ -83,96 +83,100 @@ struct Recorded<'t> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn record(params: Params, parts: &PoolParts, probe: &mut dyn Probe, sink: &dyn Sink) -> u64 {
-    let tapes = Tapes::new(sink, parts.workers);
+    let buffers = Buffers::new(sink, parts.workers);
     with_parts!(parts, M, P, memory, pool => {
         let pool: TaskPool<Recorded<'_>, M, P> = TaskPool::create_with(parts.workers, memory, pool, parts.idle);
         probe.start();
-        init(&pool, params, &tapes);
+        init(&pool, params, &buffers);
         pool.run_all();
         probe.stop();
-        tapes.finish();
+        buffers.finish();
         tasks::ran(&pool)
     })
 }
 
 /// Puts the initial tasks, like `tasks::init`.
-fn init<'t, M: Memory, P: Pool>(pool: &TaskPool<Recorded<'t>, M, P>, Params { k, f }: Params, tapes: &'t Tapes<'t>) {
-    let mut tape = tapes.of(0);
-    tape.tell(What::Opened { scope: SCOPE, within: 0, place: Location::caller() });
+fn init<'t, M: Memory, P: Pool>(
+    pool: &TaskPool<Recorded<'t>, M, P>,
+    Params { k, f }: Params,
+    buffers: &'t Buffers<'t>,
+) {
+    let mut buffer = buffers.of(0);
+    buffer.record(What::Opened { scope: SCOPE, within: 0, place: Location::caller() });
     for (nth, i) in (0..k as i64).rev().enumerate() {
         let home = nth % pool.workers();
-        let child = tape.puts(SCOPE, nth as u64, Step { i, f }, home, tapes);
+        let child = buffer.puts(SCOPE, nth as u64, Step { i, f }, home, buffers);
         pool.init(home, task, child);
-        tape.tell(What::Issued { body: SCOPE });
+        buffer.record(What::Issued { body: SCOPE });
     }
-    tape.ends(SCOPE);
+    buffer.ends(SCOPE);
 }
 
 fn task<'t, M: Memory, P: Pool>(worker: &mut Worker<'_, Recorded<'t>, M, P>, this: Recorded<'t>) {
-    let Recorded { step, id, tapes, .. } = this;
+    let Recorded { step, id, buffers, .. } = this;
     let (own, mut children) = (worker.number(), 0);
-    let mut tape = tapes.of(own);
-    tape.starts(this, own);
+    let mut buffer = buffers.of(own);
+    buffer.starts(this, own);
     step.run(|child| {
-        let child = tape.puts(id, children, child, own, tapes);
+        let child = buffer.puts(id, children, child, own, buffers);
         children += 1;
         worker.put(task, child);
-        tape.tell(What::Issued { body: id });
+        buffer.record(What::Issued { body: id });
     });
-    tape.ends(id);
-    if tape.events.len() >= BUFFER_EVENTS {
-        tape.give(tapes.sink);
+    buffer.ends(id);
+    if buffer.events.len() >= BUFFER_EVENTS {
+        buffer.give(buffers.sink);
     }
 }
 
-impl<'s> Tapes<'s> {
+impl<'s> Buffers<'s> {
     fn new(sink: &'s dyn Sink, workers: usize) -> Self {
         let track = |number| Track { number, worker: Some(number) };
-        let tape = |number| Tape { track: track(number), events: Vec::new(), numbers: SCOPE, ended: 0 };
-        Tapes { sink, tapes: (0..workers as u32).map(|number| Mutex::new(tape(number))).collect() }
+        let buffer = |number| Buffer { track: track(number), events: Vec::new(), numbers: SCOPE, ended: 0 };
+        Buffers { sink, buffers: (0..workers as u32).map(|number| Mutex::new(buffer(number))).collect() }
     }
 
-    fn of(&self, worker: usize) -> MutexGuard<'_, Tape> {
-        self.tapes[worker].lock().unwrap_or_else(PoisonError::into_inner)
+    fn of(&self, worker: usize) -> MutexGuard<'_, Buffer> {
+        self.buffers[worker].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All tasks have run.
     fn finish(&self) {
-        for worker in 0..self.tapes.len() {
-            let mut tape = self.of(worker);
-            if tape.ended > 0 {
-                let idle = Event { at: tape.ended, what: What::Idle };
-                tape.events.push(idle);
+        for worker in 0..self.buffers.len() {
+            let mut buffer = self.of(worker);
+            if buffer.ended > 0 {
+                let idle = Event { at: buffer.ended, what: What::Idle };
+                buffer.events.push(idle);
             }
             if worker == 0 {
-                tape.tell(What::Completed { body: SCOPE });
+                buffer.record(What::Completed { body: SCOPE });
             }
-            tape.give(self.sink);
+            buffer.give(self.sink);
         }
     }
 }
 
-impl Tape {
-    fn tell(&mut self, what: What) -> u64 {
+impl Buffer {
+    fn record(&mut self, what: What) -> u64 {
         let at = ticks();
         self.events.push(Event { at, what });
         at
     }
 
     /// A body puts a task.
-    fn puts<'t>(&mut self, body: Id, order: u64, step: Step, home: usize, tapes: &'t Tapes<'t>) -> Recorded<'t> {
+    fn puts<'t>(&mut self, body: Id, order: u64, step: Step, home: usize, buffers: &'t Buffers<'t>) -> Recorded<'t> {
         self.numbers += 1;
         // Unique, like a runtime's ids. The ids of one track are consecutive.
         let id = (u64::from(self.track.number) << 40) | self.numbers;
-        let put = self.tell(What::Spawning { body });
+        let put = self.record(What::Spawning { body });
         // A task of a pool is complete with its body.
         let (role, place) = (Role::Leaf, Location::caller());
-        self.tell(What::Spawned { role, task: id, spawner: body, order, place });
-        self.tell(What::Named { name: NAME });
+        self.record(What::Spawned { role, task: id, spawner: body, order, place });
+        self.record(What::Named { name: NAME });
         if let Ok(index) = u32::try_from(step.i) {
-            self.tell(What::Indexed { count: 1, indices: [index, 0, 0, 0] });
+            self.record(What::Indexed { count: 1, indices: [index, 0, 0, 0] });
         }
-        Recorded { step, id, put, home, tapes }
+        Recorded { step, id, put, home, buffers }
     }
 
     fn starts(&mut self, task: Recorded<'_>, worker: usize) {
@@ -180,13 +184,13 @@ impl Tape {
             self.events.push(Event { at: self.ended, what: What::Idle });
         }
         if task.home != worker {
-            self.tell(What::Stole);
+            self.record(What::Stole);
         }
-        self.tell(What::Started { task: task.id });
+        self.record(What::Started { task: task.id });
     }
 
     fn ends(&mut self, body: Id) {
-        self.ended = self.tell(What::Ended { body, ok: true });
+        self.ended = self.record(What::Ended { body, ok: true });
     }
 
     fn give(&mut self, sink: &dyn Sink) {

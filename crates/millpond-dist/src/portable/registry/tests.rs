@@ -25,7 +25,7 @@ fn a_name_that_is_registered_twice_is_an_error_with_both_places() {
     let error = Registry::new(entries(&[("sum", "b.rs", 7), ("fib", "a.rs", 1), ("sum", "a.rs", 12)])).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "portable task `sum` is registered 2 times, at a.rs:12 and b.rs:7: register each under a name of its own"
+        "portable task `sum` is registered 2 times, at a.rs:12 and b.rs:7: register each under its own name"
     );
 }
 

@@ -40,16 +40,16 @@ impl Parser {
     }
 
     /// Whether the next token continues the statement.
-    fn goes_on(&self) -> bool {
+    fn continues(&self) -> bool {
         !self.peek().begins
     }
 
     fn is_symbol(&self, symbol: &str) -> bool {
-        self.goes_on() && matches!(self.peek().kind, Kind::Symbol(found) if found == symbol)
+        self.continues() && matches!(self.peek().kind, Kind::Symbol(found) if found == symbol)
     }
 
     fn is_word(&self, word: &str) -> bool {
-        self.goes_on() && matches!(&self.peek().kind, Kind::Name(found) if found == word)
+        self.continues() && matches!(&self.peek().kind, Kind::Name(found) if found == word)
     }
 
     fn take_symbol(&mut self, symbol: &str) -> bool {
@@ -92,7 +92,7 @@ impl Parser {
     fn name(&mut self, what: &str) -> Parsed<Name> {
         let Token { kind, at, .. } = self.peek().clone();
         match kind {
-            Kind::Name(text) if !RESERVED.contains(&text.as_str()) && self.goes_on() => {
+            Kind::Name(text) if !RESERVED.contains(&text.as_str()) && self.continues() => {
                 self.next += 1;
                 Ok(Name { text, at })
             }
@@ -114,7 +114,7 @@ impl Parser {
             Kind::Name(word) if word == "init" => self.init(file)?,
             _ => file.productions.push(self.production()?),
         }
-        if self.goes_on() { Err(self.expected("the end of the statement")) } else { Ok(()) }
+        if self.continues() { Err(self.expected("the end of the statement")) } else { Ok(()) }
     }
 
     /// `param NAME = NUMBER`.
@@ -128,7 +128,7 @@ impl Parser {
     fn number(&mut self) -> Parsed<i64> {
         let negative = self.take_symbol("-");
         match self.peek().kind {
-            Kind::Number(number) if self.goes_on() => {
+            Kind::Number(number) if self.continues() => {
                 self.next += 1;
                 Ok(if negative { -number } else { number })
             }
@@ -199,7 +199,7 @@ impl Parser {
     fn items(&mut self) -> Parsed<Vec<Item>> {
         let mut items = Vec::new();
         let ends = |parser: &Self| {
-            !parser.goes_on()
+            !parser.continues()
                 || ["|", "]"].iter().any(|symbol| parser.is_symbol(symbol))
                 || ["for", "if"].iter().any(|word| parser.is_word(word))
         };
@@ -249,7 +249,7 @@ impl Parser {
     /// `EXPR :`, if only a value can begin with the next token.
     fn weight(&mut self) -> Parsed<Option<Expr>> {
         let is_value = matches!(self.peek().kind, Kind::Number(_)) || self.is_symbol("(");
-        if !is_value || !self.goes_on() {
+        if !is_value || !self.continues() {
             return Ok(None);
         }
         self.operators = 0;
@@ -352,7 +352,7 @@ impl Parser {
             return Ok(value);
         }
         let Kind::Number(number) = kind else { return Ok(Expr::Name(self.name("a value")?)) };
-        if !self.goes_on() {
+        if !self.continues() {
             return Err(self.expected("a value"));
         }
         self.next += 1;
@@ -363,7 +363,7 @@ impl Parser {
     fn times(&mut self, number: i64) -> Parsed<Expr> {
         let Token { kind, at, .. } = self.peek().clone();
         let is_name = matches!(&kind, Kind::Name(name) if !RESERVED.contains(&name.as_str()));
-        if !self.goes_on() || !is_name && !self.is_symbol("(") {
+        if !self.continues() || !is_name && !self.is_symbol("(") {
             return Ok(Expr::Number(number));
         }
         let with = self.within(Self::factor)?;
