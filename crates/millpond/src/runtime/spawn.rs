@@ -235,7 +235,7 @@ pub trait Spawn<'s>: Sized {
     /// # use millpond::{Handle, Runtime, Spawn, each};
     /// # let rt = Runtime::new()?;
     /// let (matrix, x) = (Handle::new(vec![1.0; 300 * 200]), Handle::new(vec![2.0; 200]));
-    /// let (y, norm) = (Handle::new(vec![0.0; 300]), Handle::unset());
+    /// let (y, norm) = (Handle::new(vec![0.0_f64; 300]), Handle::unset());
     /// rt.scope(|s| {
     ///     s.for_each(x.inout(), |x| *x += 1.0);
     ///     s.for_each((each::zip(y.inout(), matrix.chunks(200)), x.read()), |((y, row), x)| {
