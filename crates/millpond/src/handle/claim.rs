@@ -137,4 +137,4 @@ pub(crate) fn runs_inline_here() -> bool {
 
 /// The claim number of every nested scope; no root scope gets it. The types confine a nested
 /// scope's handles to that scope.
-pub(crate) const NESTED: u64 = u64::MAX;
+pub(crate) const NESTED: u64 = 1 << 63;

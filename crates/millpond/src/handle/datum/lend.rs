@@ -41,16 +41,16 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// In the word of a datum whose owners are readers. The bits below count them. No scope has such a
-/// number.
+/// In the word of a datum whose owners are readers. The bits below count them. No scope has a number
+/// with this bit.
 const LENT: u64 = 1 << 62;
 
 fn is_lent(word: u64) -> bool {
-    word >> 62 == 1
+    word & LENT != 0
 }
 
 /// Takes the word for a scope, from no owner or from one that may lose it. Returns the old owner.
-#[inline]
+#[inline(always)]
 pub(super) fn take(word: &AtomicU64, scope: u64, may_lose: impl FnOnce(u64) -> bool) -> Option<u64> {
     let owner = word.load(Ordering::Acquire);
     if owner != 0 && (is_lent(owner) || !may_lose(owner)) {

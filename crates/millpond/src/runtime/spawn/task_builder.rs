@@ -82,7 +82,7 @@ impl<'a, E: WorkerEngine, O: Orders<E>> TaskBuilder<'a, E, O> {
         self.index += 1;
         let claimed = datum.is_claimed_by(self.claim) || datum.claim(self.claim, self.tracker());
         if !claimed {
-            self.misused(Misuse::Busy, datum.refusal(arg));
+            self.busy(datum, arg);
             return false;
         }
         match datum.note_use(self.order, arg) {
@@ -95,6 +95,12 @@ impl<'a, E: WorkerEngine, O: Orders<E>> TaskBuilder<'a, E, O> {
                 false
             }
         }
+    }
+
+    /// The scope cannot have the datum of this access.
+    #[cold]
+    fn busy(&mut self, datum: &Datum, arg: usize) {
+        self.misused(Misuse::Busy, datum.refusal(arg));
     }
 
     /// Makes the task fail instead of running, with its first misuse.
