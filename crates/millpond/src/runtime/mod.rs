@@ -33,7 +33,7 @@ pub use builder::{BuildError, Builder};
 use scope::Scope;
 use session::{OpenSessions, Session};
 
-use crate::error::{Error, Kind, Label};
+use crate::error::{Error, Kind};
 use crate::handle::access::Root;
 use crate::handle::claim::Claimant;
 use crate::panics::catch;
