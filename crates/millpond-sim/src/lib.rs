@@ -5,8 +5,8 @@
 //! machine: processors whose speeds are functions of time, and the cost of a steal. [`simulate`]
 //! runs the program on the machine like the dataflow stack does (T. Gautier, J.-L. Roch, F. Wagner,
 //! *Fine grain distributed implementation of a dataflow language with provable performances*, ICCS
-//! 2007). The runtime's own functions decide which frame is first, and what is ready
-//! ([`millpond::stack::policy`]). A thief follows the paper's rule for victims: for each request it
+//! 2007). The runtime's own functions decide which frame is first, and what is ready.
+//! A thief follows the paper's rule for victims: for each request it
 //! asks another processor at random.
 //!
 //! ```

@@ -202,6 +202,8 @@ mod copy_out;
 pub mod depend;
 mod error;
 mod handle;
+#[doc(hidden)]
+pub mod internals;
 pub mod item;
 #[cfg(all(any(test, feature = "conformance"), not(loom)))]
 mod limit;
@@ -233,22 +235,16 @@ pub use runtime::engine::{DefaultEngine, DefaultParts, DefaultScheme, Engine, Pa
 pub use runtime::external::scope_handle::{Closed, ScopeHandle, Stay};
 pub use runtime::external::tasks::{ExternalTasks, Pending, Precondition, WaitError};
 pub use runtime::join::Join;
-#[doc(hidden)]
-pub use runtime::outcome::Tried;
 pub use runtime::scope::Scope;
 pub use runtime::session::{Close, Permit, Reserve, Session, SessionJoin};
-#[doc(hidden)]
-pub use runtime::spawn::Options as SpawnOptions;
 pub use runtime::spawn::{Spawn, Task};
 pub use runtime::wait_on::Ref;
 pub use runtime::{BuildError, Builder, Runtime};
 #[cfg(feature = "stack")]
-pub use stack::StackEngine;
+pub use stack::engine::StackEngine;
 pub use worker::WorkerCounts;
 pub use worker::cancel::CancelToken;
 pub use worker::config::Inline;
-#[doc(hidden)]
-pub use worker::current::{mark, replace_mark};
 pub use worker::fork::{Joiner, join};
 pub use worker::sleep::Idle;
 

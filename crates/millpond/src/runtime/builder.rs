@@ -286,7 +286,7 @@ impl Builder {
     /// tasks are stolen, never the result. Needs the Cargo feature `stack`.
     ///
     /// ```
-    /// use millpond::stack::policy::End;
+    /// use millpond::stack::End;
     /// use millpond::{Runtime, Spawn, StackEngine};
     ///
     /// let builder = Runtime::builder().workers(2).steal_from(End::Newest);
