@@ -3,9 +3,9 @@
 //! is such a program, and runs itself as a user runs the command.
 
 use millpond::catalogue::{Registry, Row};
-use millpond::memory::named::{Named as NamedMemory, Parts, Variant};
-use millpond::memory::variants::Dlf;
-use millpond::pool::named::Named as NamedPool;
+use millpond::memory::named::{Parts, Variant};
+use millpond::memory::{Named as NamedMemory, variants::Dlf};
+use millpond::pool::Named as NamedPool;
 use millpond::pool::variants::{Dq8, Rq1};
 use millpond_extension_tests::renamed::{Name, Renamed};
 use millpond_extension_tests::scheme::Queues;

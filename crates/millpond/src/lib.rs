@@ -160,7 +160,7 @@
 //! | feature | brings |
 //! |---|---|
 //! | `stack` | the dataflow stack: `StackEngine`, the module `stack` |
-//! | `catalogue` | the parts that are not the default ones, as types for [`Parts`] and by name: `catalogue`, `Catalogue`, `on_runtime!`; `depend::{graph, hypergraph, list, tickets, two_locks}`; `pool::{named, params, variants, any}`, `with_pool!`; `memory::{named, variants, any}`, `with_memory!`. Turns on `stack` |
+//! | `catalogue` | the parts that are not the default ones, as types for [`Parts`] and by name: `catalogue`, `Catalogue`, `on_runtime!`; `depend::{Graph, EmbeddedGraph, Hypergraph, EmbeddedHypergraph, List, TwoLocks, Tickets}`; `pool::{Named, params, variants, AnyPool, Chosen}`, `with_pool!`; `memory::{Named, named, variants, AnyMemory, Chosen}`, `with_memory!`. Turns on `stack` |
 //! | `signal` | `Builder::dump_on_signal` |
 //! | `conformance` | the module `conformance`: tests for a part of your own. Turns on `catalogue` |
 //!
@@ -229,8 +229,8 @@ pub use handle::access::{
     Read, ReadOnly, Reduce, Root, Write, WriteOnly,
 };
 pub use handle::reduction::{And, Append, Bits, Collects, Max, Min, Number, Or, Prod, Reducer, Sum};
-pub use memory::DefaultMemory;
-pub use pool::DefaultPool;
+pub use memory::slab::DefaultMemory;
+pub use pool::split::DefaultPool;
 pub use runtime::engine::{DefaultEngine, DefaultParts, DefaultScheme, Engine, Parts};
 pub use runtime::external::scope_handle::{Closed, ScopeHandle, Stay};
 pub use runtime::external::tasks::{ExternalTasks, Pending, Precondition, WaitError};

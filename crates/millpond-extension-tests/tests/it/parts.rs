@@ -1,8 +1,8 @@
 //! Parts of this crate as types, by name, and with members of the catalogue.
 
 use millpond::catalogue::{Names, Registry, Row};
-use millpond::memory::named::{Named, Parts as MemoryParts, Variant};
-use millpond::memory::variants::Bs;
+use millpond::memory::named::{Parts as MemoryParts, Variant};
+use millpond::memory::{Named, variants::Bs};
 use millpond::{
     DefaultMemory, DefaultPool, DefaultScheme, Engine, Handle, Inline, Parts, Runtime, Spawn, Sum, on_runtime,
 };

@@ -189,17 +189,17 @@ const fn pools() -> [Row; 1 + pools::ROWS.len()] {
 
 /// Makes the table of the schemes, and a run-time choice for each.
 macro_rules! schemes {
-    ($($file:ident :: $scheme:ident, $name:literal, $source:literal, $complexity:literal, $summary:literal;)*) => {
+    ($($scheme:ident, $name:literal, $source:literal, $complexity:literal, $summary:literal;)*) => {
         /// The schemes, which decide when a task is ready. The first is the default. The last is
         /// the stack: a separate engine without the two other parts.
         pub const SCHEMES: &[Row] = &[
             $(Row {
                 name: {
-                    assert!(is_same(crate::depend::$file::$scheme::NAME, $name));
+                    assert!(is_same(crate::depend::$scheme::NAME, $name));
                     $name
                 },
                 complexity: Some($complexity),
-                modes: Some(<crate::depend::$file::$scheme as Scheme>::MODES),
+                modes: Some(<crate::depend::$scheme as Scheme>::MODES),
                 ..Row::new($name, $summary, $source)
             },)*
             Row {
@@ -214,7 +214,7 @@ macro_rules! schemes {
         ];
 
         /// The schemes of the table without the stack, in the same order.
-        const TRACKERS: &[AnyScheme] = &[$(AnyScheme::of::<crate::depend::$file::$scheme>()),*];
+        const TRACKERS: &[AnyScheme] = &[$(AnyScheme::of::<crate::depend::$scheme>()),*];
     };
 }
 
@@ -231,28 +231,28 @@ const fn is_same(a: &str, b: &str) -> bool {
 }
 
 schemes! {
-    parked::Parked, "parked", "millpond, after TG section 4.4",
+    Parked, "parked", "millpond, after TG section 4.4",
         "issue O(1), release O(1), and O(accesses) a woken task in all",
         "a task waits at one place at a time, at the generation before its first unmet access";
-    graph::Graph, "graph", "TG section 4.1, Fig. 2",
+    Graph, "graph", "TG section 4.1, Fig. 2",
         "generations of M and N: issue O(MN), release O((M+N)^2)",
         "an edge from every access to all of the next generation; lists in nodes of their own";
-    graph::EmbeddedGraph, "embedded-graph", "TG section 4.1.1",
+    EmbeddedGraph, "embedded-graph", "TG section 4.1.1",
         "generations of M and N: issue and release O(MN)",
         "as graph, with lists through the accesses";
-    hypergraph::Hypergraph, "hypergraph", "TG section 4.2, Fig. 3",
+    Hypergraph, "hypergraph", "TG section 4.2, Fig. 3",
         "issue O(1), release O(1) amortised",
         "an edge from generation to generation; lists in nodes of their own";
-    hypergraph::EmbeddedHypergraph, "embedded-hypergraph", "TG section 4.2",
+    EmbeddedHypergraph, "embedded-hypergraph", "TG section 4.2",
         "issue O(1), release O(1) amortised",
         "as hypergraph, with lists through the accesses";
-    list::List, "list", "TG section 4.3, Fig. 4",
+    List, "list", "TG section 4.3, Fig. 4",
         "issue O(1), release O(1)",
         "all that wait for a version on one ordered list, generation after generation; one lock";
-    two_locks::TwoLocks, "two-lock-list", "TG section 4.3",
+    TwoLocks, "two-lock-list", "TG section 4.3",
         "issue O(1), release O(1)",
         "as list, with a lock for the oldest generation and one for the youngest";
-    tickets::Tickets, "tickets", "TG section 4.4, Fig. 5",
+    Tickets, "tickets", "TG section 4.4, Fig. 5",
         "issue, release and the look at one access O(1); to find the one that is ready O(tasks that wait)",
         "counters instead of edges; idle workers search a pool of waiting tasks by depth";
 }

@@ -385,7 +385,7 @@ impl Builder {
     /// Builds a runtime with the engine of the type `Runtime<E>`.
     ///
     /// ```
-    /// use millpond::depend::list::List;
+    /// use millpond::depend::List;
     /// use millpond::{DefaultMemory, DefaultPool, Parts, Runtime};
     ///
     /// let rt: Runtime<Parts<DefaultMemory, DefaultPool, List>> = Runtime::builder().workers(2).build_with()?;

@@ -1,21 +1,17 @@
 //! The memory managers of the paper's Table 1, one per line. Each is a composition of the parts in
-//! [`named`](super::named).
+//! [`named`](crate::memory::named).
 //!
 //! Needs the Cargo feature `catalogue`.
 
-use super::named::{FreeLists, Handling, Links, Named, Parts, Refill, Variant};
-use crate::memory::Memory;
-use crate::memory::any::Chosen;
-use crate::memory::slab::Slabs;
+use super::named::parts::{FreeLists, Handling, Links, Parts, Refill, Variant};
+use crate::memory::{Chosen, Memory, Named, Slabs};
 
-/// A manager's name, and its parts.
+/// A manager's name, and its parts in the words of the table.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub(crate) struct Row {
     /// The name in the table.
     pub name: &'static str,
-    /// The parts of the manager.
-    pub parts: Parts,
-    /// The same in the words of the table: the head and the entry of each column.
+    /// The head and the entry of each column.
     pub columns: &'static [(&'static str, &'static str)],
     /// Chooses the manager at run time.
     pub choose: fn() -> Chosen,
@@ -25,10 +21,10 @@ pub struct Row {
 macro_rules! rows {
     ($d:tt $($variant:ident $name:literal $lists:ident $links:ident $refill:ident $handling:ident $central_items:literal;)*) => {
         /// The rows of the table, in the paper's order.
-        pub const ROWS: &[Row] = &[$(Row { name: $name, parts: <$variant as Variant>::PARTS, columns: $variant::COLUMNS, choose: || Chosen::of::<Named<$variant>>(()) }),*];
+        pub(crate) const ROWS: &[Row] = &[$(Row { name: $name, columns: $variant::COLUMNS, choose: || Chosen::of::<Named<$variant>>(()) }),*];
 
         $(
-            #[doc = concat!("`", $name, "` of the [table](ROWS).")]
+            #[doc = concat!("`", $name, "` of [TP](crate#sources) Table 1. `catalogue::MEMORY` lists its parts.")]
             #[derive(Debug)]
             pub enum $variant {}
 
@@ -74,11 +70,11 @@ macro_rules! rows {
             ($d name:expr, $d M:ident => $d body:expr) => {
                 match $d name {
                     "default" => {
-                        type $d M = $d crate::memory::DefaultMemory;
+                        type $d M = $d crate::DefaultMemory;
                         Some($d body)
                     }
                     $($name => {
-                        type $d M = $d crate::memory::named::Named<$d crate::memory::variants::$variant>;
+                        type $d M = $d crate::memory::Named<$d crate::memory::variants::$variant>;
                         Some($d body)
                     })*
                     _ => None,

@@ -46,6 +46,9 @@ pub struct Slabs {
     chunks: Mutex<Vec<Chunk>>,
 }
 
+/// The default memory manager.
+pub type DefaultMemory = Slabs;
+
 /// The part of the manager that belongs to one worker: its slabs, and the blocks of others that
 /// wait to go home.
 #[derive(Debug)]

@@ -9,13 +9,11 @@ use super::placement::{Central, LocalRandom, Own, OwnAndCentral, Placement, Publ
 use super::queue::{Array, DoubleList, List};
 use super::random::{RandR, TwisterFloat, TwisterInteger};
 use super::shared::{Fifo, Lifo, Locked, Opposite, PerTask, TwoLock, Working};
-use crate::pool::Pool;
-use crate::pool::any::Chosen;
-use crate::pool::split::Split;
+use crate::pool::{Chosen, Pool, Split};
 
 /// A pool's name, and its parts in the words of the tables.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub(crate) struct Row {
     /// The name in the tables.
     pub name: &'static str,
     /// The head and the entry of each column.
@@ -33,7 +31,7 @@ macro_rules! rows {
         $kind:literal $details:literal $queues:literal $access:literal $allocation:literal $locking:literal $wakes:literal)*
     ) => {
         /// The rows of the tables, in the paper's order.
-        pub const ROWS: &[Row] = &[$(Row {
+        pub(crate) const ROWS: &[Row] = &[$(Row {
             name: $name,
             columns: &[
                 ("type", $kind),
@@ -49,7 +47,7 @@ macro_rules! rows {
         }),*];
 
         $(
-            #[doc = concat!("`", $name, "` of the [tables](ROWS).")]
+            #[doc = concat!("`", $name, "` of [TP](crate#sources) Tables 2 and 3. `catalogue::POOLS` lists its parts.")]
             #[derive(Debug)]
             pub enum $variant {}
 
@@ -76,11 +74,11 @@ macro_rules! rows {
             ($d name:expr, $d P:ident => $d body:expr) => {
                 match $d name {
                     "default" => {
-                        type $d P = $d crate::pool::DefaultPool;
+                        type $d P = $d crate::DefaultPool;
                         Some($d body)
                     }
                     $($name => {
-                        type $d P = $d crate::pool::named::Named<$d crate::pool::variants::$variant>;
+                        type $d P = $d crate::pool::Named<$d crate::pool::variants::$variant>;
                         Some($d body)
                     })*
                     _ => None,
