@@ -4,7 +4,7 @@
 //! any parts. It calls a scheme through a function table, unless it is the default. Here all
 //! schemes are called directly.
 
-use millpond::depend::{Scheme, graph, hypergraph, list, parked, tickets, two_locks};
+use millpond::depend::Scheme;
 use millpond::{BuildError, Builder, DefaultMemory, DefaultPool, Parts, Runtime, StackEngine};
 
 /// The engine of a scheme, with the default pool and memory manager.
@@ -13,20 +13,20 @@ pub type OnScheme<D> = Parts<DefaultMemory, DefaultPool, D>;
 /// Makes the enum of the runtimes, and the two macros that choose among the schemes. `$d` is a
 /// dollar sign for these macros.
 macro_rules! schemes {
-    ($d:tt $($file:ident :: $scheme:ident)*) => {
+    ($d:tt $($scheme:ident)*) => {
         /// A runtime on a scheme chosen by name. A dataflow stack counts as a scheme.
         #[derive(Debug)]
         pub enum StaticRuntime {
             $(
-                #[doc = concat!("On [`", stringify!($scheme), "`](millpond::depend::", stringify!($file), "::", stringify!($scheme), ").")]
-                $scheme(Runtime<OnScheme<$file::$scheme>>),
+                #[doc = concat!("On [`", stringify!($scheme), "`](millpond::depend::", stringify!($scheme), ").")]
+                $scheme(Runtime<OnScheme<millpond::depend::$scheme>>),
             )*
             /// On the dataflow stack.
             Stack(Runtime<StackEngine>),
         }
 
-        $(impl From<Runtime<OnScheme<$file::$scheme>>> for StaticRuntime {
-            fn from(runtime: Runtime<OnScheme<$file::$scheme>>) -> Self {
+        $(impl From<Runtime<OnScheme<millpond::depend::$scheme>>> for StaticRuntime {
+            fn from(runtime: Runtime<OnScheme<millpond::depend::$scheme>>) -> Self {
                 Self::$scheme(runtime)
             }
         })*
@@ -35,7 +35,7 @@ macro_rules! schemes {
             /// The name of its scheme.
             pub fn scheme(&self) -> &'static str {
                 match self {
-                    $(Self::$scheme(_) => <$file::$scheme as Scheme>::NAME,)*
+                    $(Self::$scheme(_) => <millpond::depend::$scheme as Scheme>::NAME,)*
                     Self::Stack(_) => StackEngine::NAME,
                 }
             }
@@ -55,8 +55,8 @@ macro_rules! schemes {
         macro_rules! with_scheme {
             ($d name:expr, $d D:ident => $d body:expr) => {
                 match $d name {
-                    $(<millpond::depend::$file::$scheme as millpond::depend::Scheme>::NAME => {
-                        type $d D = millpond::depend::$file::$scheme;
+                    $(<millpond::depend::$scheme as millpond::depend::Scheme>::NAME => {
+                        type $d D = millpond::depend::$scheme;
                         Some($d body)
                     })*
                     _ => None,
@@ -90,14 +90,14 @@ macro_rules! schemes {
 }
 
 schemes! { $
-    parked::Parked
-    graph::Graph
-    graph::EmbeddedGraph
-    hypergraph::Hypergraph
-    hypergraph::EmbeddedHypergraph
-    list::List
-    two_locks::TwoLocks
-    tickets::Tickets
+    Parked
+    Graph
+    EmbeddedGraph
+    Hypergraph
+    EmbeddedHypergraph
+    List
+    TwoLocks
+    Tickets
 }
 
 impl StaticRuntime {

@@ -3,10 +3,11 @@
 //! is such a program, and runs itself as a user runs the command.
 
 use millpond::catalogue::{Registry, Row};
-use millpond::memory::named::{Named as NamedMemory, Parts, Variant as MemoryVariant};
-use millpond::memory::variants::Dlf;
-use millpond::pool::named::{Named as NamedPool, Variant as PoolVariant};
+use millpond::memory::named::{Parts, Variant};
+use millpond::memory::{Named as NamedMemory, variants::Dlf};
+use millpond::pool::Named as NamedPool;
 use millpond::pool::variants::{Dq8, Rq1};
+use millpond_extension_tests::renamed::{Name, Renamed};
 use millpond_extension_tests::scheme::Queues;
 use serde_json::Value;
 use std::process::{Command, ExitCode};
@@ -14,43 +15,46 @@ use std::process::{Command, ExitCode};
 /// Set where this program is the command.
 const IS_COMMAND: &str = "MILLPOND_TEST_IS_COMMAND";
 
-/// Parts of the paper under another name.
-enum OwnPool {}
+/// A pool of the paper under another name.
+type OwnPool = Renamed<NamedPool<Dq8>, OwnName>;
 
-/// A pool with one of the parameters that its parts have.
-enum Tuned {}
+/// A pool of the paper under another name, with one of its parameters.
+type Tuned = Renamed<NamedPool<Rq1>, TunedName>;
 
-impl PoolVariant for Tuned {
-    const NAME: &'static str = "own-tuned";
-    type Placement = <Rq1 as PoolVariant>::Placement;
-    type Wake = <Rq1 as PoolVariant>::Wake;
+/// A memory manager of the paper under another name.
+type OwnMemory = NamedMemory<OwnRow>;
+
+enum OwnName {}
+
+impl Name for OwnName {
+    const NAME: &'static str = "own-pool";
 }
 
-impl PoolVariant for OwnPool {
-    const NAME: &'static str = "own-pool";
-    type Placement = <Dq8 as PoolVariant>::Placement;
-    type Wake = <Dq8 as PoolVariant>::Wake;
+enum TunedName {}
+
+impl Name for TunedName {
+    const NAME: &'static str = "own-tuned";
 }
 
 #[derive(Debug)]
-enum OwnMemory {}
+enum OwnRow {}
 
-impl MemoryVariant for OwnMemory {
+impl Variant for OwnRow {
     const NAME: &'static str = "own-memory";
     const PARTS: Parts = Dlf::PARTS;
 }
 
 fn registry() -> Registry {
-    let pool = Row::of_pool::<NamedPool<OwnPool>>("a pool of this program", "this test");
-    let memory = Row::of_memory::<NamedMemory<OwnMemory>>("a memory manager of this program", "this test");
+    let pool = Row::of_pool::<OwnPool>("a pool of this program", "this test");
+    let memory = Row::of_memory::<OwnMemory>("a memory manager of this program", "this test");
     // Named, so refused if it is given and the pool has none.
     let pool = Row { params: &["queues"], ..pool };
-    let tuned = Row { params: &["queues"], ..Row::of_pool::<NamedPool<Tuned>>("a pool with queues", "this test") };
+    let tuned = Row { params: &["queues"], ..Row::of_pool::<Tuned>("a pool with queues", "this test") };
     let scheme = Row::of_scheme::<Queues>("a scheme of another crate", "this test");
     Registry::default()
-        .with_tuned_pool::<NamedPool<Tuned>>(tuned, |params| *params)
-        .and_then(|registry| registry.with_pool::<NamedPool<OwnPool>>(pool))
-        .and_then(|registry| registry.with_memory::<NamedMemory<OwnMemory>>(memory))
+        .with_tuned_pool::<Tuned>(tuned, |params| *params)
+        .and_then(|registry| registry.with_pool::<OwnPool>(pool))
+        .and_then(|registry| registry.with_memory::<OwnMemory>(memory))
         .and_then(|registry| registry.with_scheme::<Queues>(scheme))
         .expect("the names are free")
 }

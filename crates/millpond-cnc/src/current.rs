@@ -77,7 +77,7 @@ thread_local! {
 /// Calls `f` with the running step.
 #[inline]
 fn with<R>(f: impl FnOnce(&mut Polled) -> R) -> Option<R> {
-    let place = millpond::mark().checked_sub(1)?;
+    let place = millpond::internals::mark().checked_sub(1)?;
     POLLED.with_borrow_mut(|polled| polled.get_mut(place)?.as_mut().map(f))
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn poll_as<R>(polled: Polled, poll: impl FnOnce() -> R) -> (R, Polled
     }
     impl Entered {
         fn leave(&self) -> Option<Polled> {
-            millpond::replace_mark(self.before);
+            millpond::internals::replace_mark(self.before);
             POLLED.with_borrow_mut(|all| {
                 let polled = all.get_mut(self.place)?.take();
                 // A step above this one runs on another stack, and may end later.
@@ -139,7 +139,7 @@ pub(crate) fn poll_as<R>(polled: Polled, poll: impl FnOnce() -> R) -> (R, Polled
         all.push(Some(polled));
         all.len() - 1
     });
-    let entered = Entered { place, before: millpond::replace_mark(place + 1) };
+    let entered = Entered { place, before: millpond::internals::replace_mark(place + 1) };
     let result = poll();
     let polled = entered.leave().expect("a step leaves once");
     std::mem::forget(entered);

@@ -5,6 +5,7 @@
 
 pub mod memory;
 pub mod pool;
+pub mod renamed;
 pub mod scheme;
 
 /// The guide's code is compiled and run as tests.

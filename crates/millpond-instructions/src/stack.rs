@@ -3,7 +3,8 @@
 
 use crate::{Bench, FIB, Path, TASKS, change, count, fib};
 use millpond::StackEngine;
-use millpond::{Access, Inout, Spawn, SpawnOptions, Write};
+use millpond::internals::SpawnOptions;
+use millpond::{Access, Inout, Spawn, Write};
 use std::panic::Location;
 use std::sync::atomic::AtomicU64;
 

@@ -1,6 +1,6 @@
 //! The simulated machine: processors, their speeds, and the cost of a steal.
 
-use millpond::stack::policy::End;
+use millpond::stack::End;
 use serde::Serialize;
 use std::ops::RangeInclusive;
 

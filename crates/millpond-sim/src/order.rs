@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use millpond::depend::Mode;
-use millpond::stack::policy::conflicts;
+use millpond::internals::conflicts;
 
 use crate::program::Children;
 

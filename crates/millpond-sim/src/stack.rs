@@ -1,6 +1,6 @@
 //! A stack of frames. Its owner runs the children in reference order (DDS §3).
 
-use millpond::stack::policy::End;
+use millpond::stack::End;
 
 use crate::frame::{Frame, StackId, State};
 use crate::program::{Program, Size, Work};

@@ -7,9 +7,9 @@ use crate::{
 };
 use millpond::Idle;
 use millpond::catalogue::{AnyRuntime, Registry};
-use millpond::memory::any::Chosen as ChosenMemory;
+use millpond::memory::Chosen as ChosenMemory;
 use millpond::on_runtime;
-use millpond::pool::any::Chosen as ChosenPool;
+use millpond::pool::Chosen as ChosenPool;
 use millpond::pool::params::Params;
 use millpond::record::Sink;
 use std::time::{Duration, Instant};

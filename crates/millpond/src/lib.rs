@@ -175,7 +175,7 @@
 //! | feature | brings |
 //! |---|---|
 //! | `stack` | the dataflow stack: `StackEngine`, the module `stack` |
-//! | `catalogue` | the parts that are not the default ones, as types for [`Parts`] and by name: `catalogue`, `Catalogue`, `on_runtime!`; `depend::{graph, hypergraph, list, tickets, two_locks}`; `pool::{named, params, variants, any}`, `with_pool!`; `memory::{named, variants, any}`, `with_memory!`. Turns on `stack` |
+//! | `catalogue` | the parts that are not the default ones, as types for [`Parts`] and by name: `catalogue`, `Catalogue`, `on_runtime!`; `depend::{Graph, EmbeddedGraph, Hypergraph, EmbeddedHypergraph, List, TwoLocks, Tickets}`; `pool::{Named, params, variants, AnyPool, Chosen}`, `with_pool!`; `memory::{Named, named, variants, AnyMemory, Chosen}`, `with_memory!`. Turns on `stack` |
 //! | `signal` | `Builder::dump_on_signal` |
 //! | `conformance` | the module `conformance`: tests for a part of your own. Turns on `catalogue` |
 //!
@@ -222,6 +222,8 @@ pub mod each;
 mod error;
 mod grid;
 mod handle;
+#[doc(hidden)]
+pub mod internals;
 pub mod item;
 #[cfg(all(any(test, feature = "conformance"), not(loom)))]
 mod limit;
@@ -252,29 +254,23 @@ pub use handle::access::{
 };
 pub use handle::reduction::{And, Append, Bits, Collects, Max, Min, Number, Or, Prod, Reducer, Sum};
 pub use handle::{Handle, Lent};
-pub use memory::DefaultMemory;
+pub use memory::slab::DefaultMemory;
 pub use names::TaskName;
-pub use pool::DefaultPool;
+pub use pool::split::DefaultPool;
 pub use runtime::engine::{DefaultEngine, DefaultParts, DefaultScheme, Engine, Parts};
 pub use runtime::external::scope_handle::{Closed, ScopeHandle, Stay};
 pub use runtime::external::tasks::{ExternalTasks, Pending, Precondition, WaitError};
 pub use runtime::join::{Join, SessionJoins};
-#[doc(hidden)]
-pub use runtime::outcome::Tried;
 pub use runtime::scope::Scope;
 pub use runtime::session::{Close, Permit, Reserve, Session, SessionJoin};
-#[doc(hidden)]
-pub use runtime::spawn::Options as SpawnOptions;
 pub use runtime::spawn::{Spawn, Task};
 pub use runtime::wait_on::Ref;
 pub use runtime::{BuildError, Builder, Runtime};
 #[cfg(feature = "stack")]
-pub use stack::StackEngine;
+pub use stack::engine::StackEngine;
 pub use worker::WorkerCounts;
 pub use worker::cancel::CancelToken;
 pub use worker::config::Inline;
-#[doc(hidden)]
-pub use worker::current::{mark, replace_mark};
 pub use worker::fork::{Joiner, join};
 pub use worker::sleep::Idle;
 

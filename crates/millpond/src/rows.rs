@@ -11,10 +11,10 @@ macro_rules! rows {
         $($variant:ident $name:literal $entries:tt)*
     ) => {
         /// The rows of the paper's tables, in its order.
-        pub const ROWS: &[Row] = &[$(row!($variant $name $entries)),*];
+        pub(crate) const ROWS: &[Row] = &[$(row!($variant $name $entries)),*];
 
         $(
-            #[doc = concat!("`", $name, "` of the [tables](ROWS).")]
+            #[doc = concat!("`", $name, "` of the paper's tables ([TP](crate#sources)). `catalogue` lists its parts.")]
             #[derive(Debug)]
             pub enum $variant {}
 
@@ -44,7 +44,7 @@ macro_rules! rows {
                         Some($d body)
                     }
                     $($name => {
-                        type $d T = $d crate::$family::named::Named<$d crate::$family::variants::$variant>;
+                        type $d T = $d crate::$family::Named<$d crate::$family::variants::$variant>;
                         Some($d body)
                     })*
                     _ => None,

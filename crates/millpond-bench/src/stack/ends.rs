@@ -4,7 +4,7 @@
 use super::point::Point;
 use super::{Request, halved};
 use millpond::catalogue::{AnyRuntime, Names};
-use millpond::stack::policy::End;
+use millpond::stack::End;
 use millpond::{Runtime, StackEngine, on_runtime};
 use millpond_cli::suites::{Failure, Row, of_scheme};
 use millpond_workloads::{Job, Options, Stopwatch, Value};

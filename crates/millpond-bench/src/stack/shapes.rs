@@ -4,8 +4,8 @@
 use super::point::Point;
 use super::tasks::{self, Size, TimedRun};
 use super::{Request, halved};
+use millpond::depend::Parked;
 use millpond::depend::Scheme;
-use millpond::depend::parked::Parked;
 use millpond::{DefaultEngine, Engine, Inline, Runtime, StackEngine};
 use millpond_cli::suites::{Failure, Row, of_scheme};
 use serde_json::json;

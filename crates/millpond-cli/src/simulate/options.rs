@@ -2,7 +2,7 @@
 
 use crate::args::{file, flag, integer, words};
 use clap::{Arg, ArgMatches, Command};
-use millpond::stack::policy::End;
+use millpond::stack::End;
 use millpond_sim::{Config, Costs, Speed, SpeedsError, speeds};
 use std::ops::RangeInclusive;
 

@@ -3,7 +3,8 @@
 use std::marker::PhantomData;
 use std::panic::Location;
 
-use millpond::{CanWrite, Handle, In, Spawn, SpawnOptions, Task, TaskName, Tried};
+use millpond::internals::{SpawnOptions, Tried};
+use millpond::{CanWrite, Handle, In, Spawn, Task, TaskName};
 
 use super::access::{Takes, Value};
 use super::task::{Portable, PortableParent};

@@ -1,15 +1,14 @@
 //! Parts of this crate as types, by name, and with members of the catalogue.
 
 use millpond::catalogue::{Names, Registry, Row};
-use millpond::memory::named::{Named as NamedMemory, Parts as MemoryParts, Variant as MemoryVariant};
-use millpond::memory::variants::Bs;
-use millpond::pool::named::{Named as NamedPool, Variant as PoolVariant};
-use millpond::pool::variants::Dq8;
+use millpond::memory::named::{Parts as MemoryParts, Variant};
+use millpond::memory::{Named, variants::Bs};
 use millpond::{
     DefaultMemory, DefaultPool, DefaultScheme, Engine, Handle, Inline, Parts, Runtime, Spawn, Sum, on_runtime,
 };
 use millpond_extension_tests::memory::Malloc;
 use millpond_extension_tests::pool::RoundRobin;
+use millpond_extension_tests::renamed::{Name, Renamed};
 use millpond_extension_tests::scheme::Queues;
 
 fn registry() -> Registry {
@@ -110,13 +109,11 @@ fn a_name_is_registered_once() {
 #[derive(Debug)]
 enum BadName {}
 
-impl PoolVariant for BadName {
+impl Name for BadName {
     const NAME: &'static str = "--pool";
-    type Placement = <Dq8 as PoolVariant>::Placement;
-    type Wake = <Dq8 as PoolVariant>::Wake;
 }
 
-impl MemoryVariant for BadName {
+impl Variant for BadName {
     const NAME: &'static str = "";
     const PARTS: MemoryParts = Bs::PARTS;
 }
@@ -124,12 +121,13 @@ impl MemoryVariant for BadName {
 #[test]
 fn a_bad_name_is_refused_with_the_rule_and_the_place() {
     let rule = "a name consists of ASCII letters, digits, `-` and `_`, is not empty, and does not start with `-`";
-    let (pool, memory) = (Row::of_pool::<NamedPool<BadName>>("", ""), Row::of_memory::<NamedMemory<BadName>>("", ""));
-    let (line, error) = (line!(), Registry::default().with_pool::<NamedPool<BadName>>(pool).unwrap_err().to_string());
+    type Pool = Renamed<RoundRobin, BadName>;
+    type Memory = Named<BadName>;
+    let (pool, memory) = (Row::of_pool::<Pool>("", ""), Row::of_memory::<Memory>("", ""));
+    let (line, error) = (line!(), Registry::default().with_pool::<Pool>(pool).unwrap_err().to_string());
     assert!(error.starts_with(&format!("the pool added at {}:{line}:", file!())), "{error}");
     assert!(error.ends_with(&format!(" cannot have the name \"--pool\": {rule}")), "{error}");
-    let (line, error) =
-        (line!(), Registry::default().with_memory::<NamedMemory<BadName>>(memory).unwrap_err().to_string());
+    let (line, error) = (line!(), Registry::default().with_memory::<Memory>(memory).unwrap_err().to_string());
     assert!(error.starts_with(&format!("the memory manager added at {}:{line}:", file!())), "{error}");
     assert!(error.ends_with(&format!(" cannot have the name \"\": {rule}")), "{error}");
 }

@@ -26,7 +26,7 @@ mod thief;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
-use millpond::stack::policy::Victims;
+use millpond::internals::Victims;
 
 use crate::config::{Config, Error, MAX_WORK_NANOS, Outcome};
 use crate::frame::StackId;

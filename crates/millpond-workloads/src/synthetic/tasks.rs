@@ -61,8 +61,8 @@ macro_rules! with_parts {
             let ($memory, $pool) = (&(), &());
             $run
         } else {
-            type $M = millpond::memory::any::AnyMemory;
-            type $P = millpond::pool::any::AnyPool;
+            type $M = millpond::memory::AnyMemory;
+            type $P = millpond::pool::AnyPool;
             let ($memory, $pool) = (&parts.memory, &parts.pool);
             $run
         }

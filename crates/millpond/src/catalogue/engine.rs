@@ -1,8 +1,8 @@
 //! The engine whose parts are chosen by name.
 
 use crate::depend::AnyScheme;
-use crate::memory::any::AnyMemory;
-use crate::pool::any::AnyPool;
+use crate::memory::AnyMemory;
+use crate::pool::AnyPool;
 use crate::runtime::engine::{Engine, linked_engine};
 use crate::worker::engine::WorkerEngine;
 use crate::worker::engine::store::InPool;

@@ -211,42 +211,42 @@ const fn schemes() -> [Row; TRACKERS.len() + 1] {
 
 /// The schemes without the stack: the row of each, and its run-time choice.
 const TRACKERS: &[(Row, AnyScheme)] = &[
-    tracker::<crate::depend::parked::Parked>(
+    tracker::<crate::depend::Parked>(
         "millpond, after TG section 4.4",
         "issue O(1), release O(1), and O(accesses) a woken task in all",
         "a task waits at one place at a time, at the generation before its first unmet access",
     ),
-    tracker::<crate::depend::graph::Graph>(
+    tracker::<crate::depend::Graph>(
         "TG section 4.1, Fig. 2",
         "generations of M and N: issue O(MN), release O((M+N)^2)",
         "an edge from every access to all of the next generation; lists in nodes of their own",
     ),
-    tracker::<crate::depend::graph::EmbeddedGraph>(
+    tracker::<crate::depend::EmbeddedGraph>(
         "TG section 4.1.1",
         "generations of M and N: issue and release O(MN)",
         "as graph, with lists through the accesses",
     ),
-    tracker::<crate::depend::hypergraph::Hypergraph>(
+    tracker::<crate::depend::Hypergraph>(
         "TG section 4.2, Fig. 3",
         "issue O(1), release O(1) amortised",
         "an edge from generation to generation; lists in nodes of their own",
     ),
-    tracker::<crate::depend::hypergraph::EmbeddedHypergraph>(
+    tracker::<crate::depend::EmbeddedHypergraph>(
         "TG section 4.2",
         "issue O(1), release O(1) amortised",
         "as hypergraph, with lists through the accesses",
     ),
-    tracker::<crate::depend::list::List>(
+    tracker::<crate::depend::List>(
         "TG section 4.3, Fig. 4",
         "issue O(1), release O(1)",
         "all that wait for a version on one ordered list, generation after generation; one lock",
     ),
-    tracker::<crate::depend::two_locks::TwoLocks>(
+    tracker::<crate::depend::TwoLocks>(
         "TG section 4.3",
         "issue O(1), release O(1)",
         "as list, with a lock for the oldest generation and one for the youngest",
     ),
-    tracker::<crate::depend::tickets::Tickets>(
+    tracker::<crate::depend::Tickets>(
         "TG section 4.4, Fig. 5",
         "issue, release and the look at one access O(1); to find the one that is ready O(tasks that wait)",
         "counters instead of edges; idle workers search a pool of waiting tasks by depth",

@@ -7,13 +7,11 @@ use std::sync::Arc;
 use super::runtime::AnyRuntime;
 use super::{MEMORY, Names, POOLS, Row, SCHEMES, TRACKERS};
 use crate::depend::{AnyScheme, Scheme};
-use crate::memory::Memory;
-use crate::memory::any::Chosen as ChosenMemory;
 use crate::memory::variants::by_name as manager_of;
-use crate::pool::Pool;
-use crate::pool::any::Chosen as ChosenPool;
+use crate::memory::{Chosen as ChosenMemory, Memory};
 use crate::pool::params::Params;
 use crate::pool::variants::by_name as pool_of;
+use crate::pool::{Chosen as ChosenPool, Pool};
 use crate::runtime::engine::DEFAULT_SCHEME;
 use crate::runtime::{BuildError, Builder};
 use crate::worker::engine::Choices;
@@ -58,7 +56,7 @@ struct Entry<C> {
 ///
 /// ```
 /// use millpond::catalogue::{Registry, Row};
-/// use millpond::pool::split::Split;
+/// use millpond::pool::Split;
 ///
 /// let row = Row::of_pool::<Split>("mine", "here");
 /// let error = Registry::default().with_pool::<Split>(row).unwrap_err();
@@ -166,22 +164,14 @@ impl Registry {
     /// parameter.
     ///
     /// ```
-    /// use millpond::catalogue::{Registry, Row};
-    /// use millpond::pool::named::{Named, Variant};
-    /// use millpond::pool::variants::Rq1;
+    /// use millpond::catalogue::{Registry, RegistryError, Row};
+    /// use millpond::pool::Pool;
     ///
-    /// enum Mine {}
-    ///
-    /// impl Variant for Mine {
-    ///     const NAME: &'static str = "mine";
-    ///     type Placement = <Rq1 as Variant>::Placement;
-    ///     type Wake = <Rq1 as Variant>::Wake;
+    /// /// Adds a pool whose own parameter is the number of its queues.
+    /// fn with_queues<P: Pool<Choice = usize>>(registry: Registry) -> Result<Registry, RegistryError> {
+    ///     let row = Row { params: &["queues"], ..Row::of_pool::<P>("a pool with queues", "here") };
+    ///     registry.with_tuned_pool::<P>(row, |params| params.queues)
     /// }
-    ///
-    /// let row = Row { params: &["queues"], ..Row::of_pool::<Named<Mine>>("a pool of mine", "here") };
-    /// let registry = Registry::default().with_tuned_pool::<Named<Mine>>(row, |params| *params)?;
-    /// # assert_eq!(registry.pools().last().unwrap().params, ["queues"]);
-    /// # Ok::<(), millpond::catalogue::RegistryError>(())
     /// ```
     ///
     /// # Errors

@@ -1,9 +1,9 @@
 //! Checks that members of the catalogue pass.
 
 use crate::catalogue::{Names, Registry};
-use crate::memory::named::Named as Manager;
+use crate::memory::Named as Manager;
 use crate::memory::variants::{Bs, Cgbk, Dgbkof};
-use crate::pool::named::Named;
+use crate::pool::Named;
 use crate::pool::variants::{Dq1, Dq8, Sq3};
 use crate::{DefaultMemory, DefaultPool, DefaultScheme};
 

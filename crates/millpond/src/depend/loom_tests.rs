@@ -7,13 +7,8 @@ use std::time::Duration;
 use loom::cell::UnsafeCell;
 use loom::thread;
 
-use super::parked::Parked;
+use super::{EmbeddedGraph, EmbeddedHypergraph, Graph, Hypergraph, List, Parked, Tickets, TwoLocks};
 use super::{Mode, Released, Scheme};
-use crate::depend::paper::graph::{EmbeddedGraph, Graph};
-use crate::depend::paper::hypergraph::{EmbeddedHypergraph, Hypergraph};
-use crate::depend::paper::list::List;
-use crate::depend::paper::tickets::Tickets;
-use crate::depend::paper::two_locks::TwoLocks;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::task::ScopePtr;

@@ -4,49 +4,56 @@
 //! accesses one by one, on the thread that owns the scope. Any worker may release an access at any
 //! time (TG §3.1).
 
-use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 
-pub use tracker::AnyScheme;
+#[cfg(feature = "catalogue")]
+pub(crate) use any::AnyScheme;
+pub(crate) use meta::Meta;
+#[cfg(feature = "catalogue")]
+pub use paper::graph::{EmbeddedGraph, Graph, GraphOf};
+#[cfg(feature = "catalogue")]
+pub use paper::hypergraph::{EmbeddedHypergraph, Hypergraph, HypergraphOf};
+#[cfg(feature = "catalogue")]
+pub use paper::{list::List, tickets::Tickets, two_locks::TwoLocks};
+pub use parked::Parked;
 
 pub use crate::mode::Mode;
-use crate::task::META_SIZE;
 pub use crate::task::{Record, TaskRef};
 
 /// Makes some generic functions into tests of every scheme. `$run::<Scheme>` runs them.
 #[cfg(test)]
 macro_rules! tests_of_every_scheme {
     ($run:ident; $($test:ident)*) => {
-        tests_of_every_scheme! { $run; parked: parked::Parked; $($test)* }
-        tests_of_every_scheme! { $run; graph: graph::Graph; $($test)* }
-        tests_of_every_scheme! { $run; embedded_graph: graph::EmbeddedGraph; $($test)* }
-        tests_of_every_scheme! { $run; hypergraph: hypergraph::Hypergraph; $($test)* }
-        tests_of_every_scheme! { $run; embedded_hypergraph: hypergraph::EmbeddedHypergraph; $($test)* }
-        tests_of_every_scheme! { $run; list: list::List; $($test)* }
-        tests_of_every_scheme! { $run; two_locks: two_locks::TwoLocks; $($test)* }
-        tests_of_every_scheme! { $run; tickets: tickets::Tickets; $($test)* }
+        tests_of_every_scheme! { $run; parked: Parked; $($test)* }
+        tests_of_every_scheme! { $run; graph: Graph; $($test)* }
+        tests_of_every_scheme! { $run; embedded_graph: EmbeddedGraph; $($test)* }
+        tests_of_every_scheme! { $run; hypergraph: Hypergraph; $($test)* }
+        tests_of_every_scheme! { $run; embedded_hypergraph: EmbeddedHypergraph; $($test)* }
+        tests_of_every_scheme! { $run; list: List; $($test)* }
+        tests_of_every_scheme! { $run; two_locks: TwoLocks; $($test)* }
+        tests_of_every_scheme! { $run; tickets: Tickets; $($test)* }
     };
-    ($run:ident; $name:ident: $file:ident :: $scheme:ident; $($test:ident)*) => {
+    ($run:ident; $name:ident: $scheme:ident; $($test:ident)*) => {
         mod $name {
-            $(#[test] fn $test() { super::$run::<crate::depend::$file::$scheme>(super::$test::<crate::depend::$file::$scheme>) })*
+            $(#[test] fn $test() { super::$run::<crate::depend::$scheme>(super::$test::<crate::depend::$scheme>) })*
         }
     };
 }
 
+#[cfg(feature = "catalogue")]
+mod any;
 #[cfg(all(test, not(loom)))]
 mod figure_tests;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod meta;
 #[cfg(feature = "catalogue")]
 mod paper;
-pub mod parked;
+mod parked;
 #[cfg(all(test, millpond_counted))]
 mod rmw_tests;
 mod store;
 pub(crate) mod tracker;
-
-#[cfg(feature = "catalogue")]
-pub use paper::{graph, hypergraph, list, tickets, two_locks};
 
 /// Takes the locks of the schemes' stores for a fork.
 pub(crate) fn take_locks() -> Box<dyn std::any::Any> {
@@ -55,53 +62,6 @@ pub(crate) fn take_locks() -> Box<dyn std::any::Any> {
     #[cfg(not(feature = "catalogue"))]
     let others = ();
     Box::new((parked::take_lock(), others))
-}
-
-/// The 64 bytes of scheme metadata in each version. All zeros is an unused version.
-#[derive(Debug, Default)]
-#[repr(C, align(8))]
-pub struct Meta(UnsafeCell<[u64; 8]>);
-
-const _: () = assert!(size_of::<Meta>() == META_SIZE);
-
-// SAFETY: a scheme's `Meta` type is `Sync` (bound in `Scheme`). The bytes are accessed only as that
-// type, or by `reset`, and then by no other code.
-unsafe impl Sync for Meta {}
-
-impl Meta {
-    /// The bytes, as the metadata of scheme `D`.
-    #[inline]
-    pub(crate) fn of<D: Scheme>(&self) -> &D::Meta {
-        // Loom's atomics are larger. Under loom the tables of all schemes are compiled, but models
-        // make their own metadata.
-        #[cfg(not(loom))]
-        const {
-            assert!(size_of::<D::Meta>() <= 64, "the scheme's metadata must fit 64 bytes");
-            assert!(align_of::<D::Meta>() <= 8, "the scheme's metadata must need no more than 8-byte alignment");
-        }
-        #[cfg(loom)]
-        assert!(size_of::<D::Meta>() <= 64 && align_of::<D::Meta>() <= 8, "the metadata of a model");
-        // SAFETY: size and alignment fit (checked above). Zeros, and all that `D` left, are valid
-        // (trait `Scheme`). Two schemes never use a block at once: a scope claims a handle, then
-        // resets it.
-        unsafe { &*self.0.get().cast::<D::Meta>() }
-    }
-
-    /// Prefetches its line for a write.
-    #[inline]
-    pub(crate) fn prefetch(&self) {
-        crate::sync::prefetch_for_write(NonNull::from(self).cast(), size_of::<Meta>());
-    }
-
-    /// Resets the bytes to the unused state, for a scope that has just claimed the handle.
-    ///
-    /// # Safety
-    ///
-    /// No access to the version is outstanding, and no other scope can issue one.
-    pub(crate) unsafe fn reset(&self) {
-        // SAFETY: by the condition above, no other code reads or writes the bytes.
-        unsafe { *self.0.get() = [0; 8] }
-    }
 }
 
 /// The result of releasing an access.
@@ -177,7 +137,7 @@ pub struct Released {
 /// does not check the exclusion of `commutative` accesses; the runtime does.
 ///
 /// ```
-/// use millpond::depend::{Mode, Scheme, parked::Parked};
+/// use millpond::depend::{Mode, Parked, Scheme};
 ///
 /// assert!(millpond::catalogue::SCHEMES.iter().any(|row| row.name == Parked::NAME));
 /// // An unused version.

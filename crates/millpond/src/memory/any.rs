@@ -5,8 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::slab::Slabs;
-use super::{Block, Memory};
+use super::{Block, Memory, Slabs};
 
 /// The methods of a manager that need the worker's local part.
 trait Part: Send {
@@ -44,9 +43,7 @@ impl<M: Memory> Part for PartOf<M> {
 /// A memory manager chosen at run time ([`Chosen`]).
 ///
 /// ```
-/// use millpond::memory::Memory;
-/// use millpond::memory::any::AnyMemory;
-/// use millpond::memory::variants::by_name;
+/// use millpond::memory::{AnyMemory, Memory, variants::by_name};
 ///
 /// let (manager, mut workers) = AnyMemory::with(1, &by_name("clf").unwrap());
 /// let block = manager.alloc(&mut workers[0], 100);
@@ -78,7 +75,7 @@ impl Chosen {
     /// The memory manager of type `M` with its parameters.
     ///
     /// ```
-    /// use millpond::memory::{any::Chosen, slab::Slabs};
+    /// use millpond::memory::{Chosen, Slabs};
     ///
     /// assert_eq!(Chosen::of::<Slabs>(()).name(), "default");
     /// ```

@@ -3,22 +3,25 @@
 use std::ptr::NonNull;
 
 #[cfg(feature = "catalogue")]
-pub mod any;
+mod any;
 mod chunk;
 mod class;
 #[cfg(feature = "catalogue")]
 mod paper;
 mod poison;
-pub mod slab;
+pub(crate) mod slab;
 mod system;
 #[cfg(all(any(test, feature = "conformance"), not(loom)))]
 pub(crate) mod testing;
 
 #[cfg(feature = "catalogue")]
-pub use paper::{named, variants};
-
-/// The default memory manager.
-pub type DefaultMemory = slab::Slabs;
+pub use any::{AnyMemory, Chosen};
+#[cfg(feature = "catalogue")]
+pub use paper::named::{Named, parts as named};
+#[cfg(feature = "catalogue")]
+pub use paper::variants;
+pub(crate) use slab::DefaultMemory;
+pub use slab::Slabs;
 
 /// Every block is aligned to half a cache line. A block of more than 96 bytes begins a line.
 pub const BLOCK_ALIGN: usize = 32;
@@ -38,7 +41,7 @@ pub struct Block {
 
 /// Allocates the blocks of tasks.
 ///
-/// [`slab::Slabs`] and `named::Named` implement this trait, and other crates can, too. Only the
+/// [`Slabs`] and `Named` implement this trait, and other crates can, too. Only the
 /// runtime's workers call the methods: `alloc` once per spawn, `free` once per task. A manager that
 /// frees to the system returns 0 from [`largest_stable`](Memory::largest_stable).
 ///
@@ -46,7 +49,7 @@ pub struct Block {
 /// and its local parts are dropped in any order.
 ///
 /// ```
-/// use millpond::memory::{BLOCK_ALIGN, Memory, slab::Slabs};
+/// use millpond::memory::{BLOCK_ALIGN, Memory, Slabs};
 ///
 /// let (slabs, mut seats) = Slabs::new(2);
 /// let block = slabs.alloc(&mut seats[0], 100);

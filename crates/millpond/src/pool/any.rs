@@ -8,8 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::split::Split;
-use super::{Leave, Pool, Put};
+use super::{Leave, Pool, Put, Split};
 use crate::task::TaskRef;
 
 /// The methods of a pool that need no local part.
@@ -103,10 +102,7 @@ impl<P: Pool> Part for PartOf<P> {
 /// A pool chosen at run time ([`Chosen`]).
 ///
 /// ```
-/// use millpond::pool::Pool;
-/// use millpond::pool::any::AnyPool;
-/// use millpond::pool::params::Params;
-/// use millpond::pool::variants::by_name;
+/// use millpond::pool::{AnyPool, Pool, params::Params, variants::by_name};
 ///
 /// let (pool, mut workers) = AnyPool::with(2, &by_name("dq8", Params::default()).unwrap());
 /// assert!(!pool.has_work() && pool.take(&mut workers[0]).is_none());
@@ -127,7 +123,7 @@ impl Chosen {
     /// The pool of type `P` with its parameters.
     ///
     /// ```
-    /// use millpond::pool::{any::Chosen, split::Split};
+    /// use millpond::pool::{Chosen, Split};
     ///
     /// assert_eq!(Chosen::of::<Split>(()).name(), "default");
     /// ```

@@ -3,21 +3,22 @@
 pub use crate::task::TaskRef;
 
 #[cfg(feature = "catalogue")]
-pub mod any;
+mod any;
 #[cfg(feature = "catalogue")]
 mod paper;
 pub(crate) mod random;
-pub mod split;
+pub(crate) mod split;
 #[cfg(test)]
 mod testing;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
 #[cfg(feature = "catalogue")]
-pub use paper::{named, params, variants};
-
-/// The default pool.
-pub type DefaultPool = split::Split;
+pub use any::{AnyPool, Chosen};
+#[cfg(feature = "catalogue")]
+pub use paper::{named::Named, params, variants};
+pub(crate) use split::DefaultPool;
+pub use split::Split;
 
 /// Why a task is put. It hints when the owner will take a task again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,7 @@ pub enum Leave {
 /// The *seats* (workers, numbered from 0) share a pool. Each seat has a [`Local`](Pool::Local) that
 /// only its worker touches.
 ///
-/// [`split::Split`] and `named::Named` implement this trait, and other crates can, too. Only the
+/// [`Split`] and `Named` implement this trait, and other crates can, too. Only the
 /// runtime calls the methods. No method calls back into the runtime. A method may hold a lock of
 /// the pool while it calls `wanted`.
 ///
@@ -51,7 +52,7 @@ pub enum Leave {
 /// drops a pool only when the pool holds no task.
 ///
 /// ```
-/// use millpond::pool::{Pool, split::Split};
+/// use millpond::pool::{Pool, Split};
 ///
 /// let (pool, mut seats) = Split::new(2);
 /// assert_eq!(seats.len(), 2);

@@ -8,8 +8,8 @@ use crate::task::Id;
 /// Something that happened.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
-    /// When it happened, by [`ticks`] (or the recorder's own clock). Along a track, times do not
-    /// decrease, unless the clocks of different processors differ.
+    /// When it happened, by [`ticks`](super::ticks) (or the recorder's own clock). Along a track,
+    /// times do not decrease, unless the clocks of different processors differ.
     pub at: u64,
     /// What happened.
     pub what: What,

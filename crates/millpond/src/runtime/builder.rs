@@ -286,7 +286,7 @@ impl Builder {
     /// tasks are stolen, never the result. Needs the Cargo feature `stack`.
     ///
     /// ```
-    /// use millpond::stack::policy::End;
+    /// use millpond::stack::End;
     /// use millpond::{Runtime, Spawn, StackEngine};
     ///
     /// let builder = Runtime::builder().workers(2).steal_from(End::Newest);
@@ -383,7 +383,7 @@ impl Builder {
     /// Builds a runtime with the engine of the type `Runtime<E>`.
     ///
     /// ```
-    /// use millpond::depend::list::List;
+    /// use millpond::depend::List;
     /// use millpond::{DefaultMemory, DefaultPool, Parts, Runtime};
     ///
     /// let rt: Runtime<Parts<DefaultMemory, DefaultPool, List>> = Runtime::builder().workers(2).build_with()?;

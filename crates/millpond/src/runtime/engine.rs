@@ -33,15 +33,15 @@ pub type DefaultEngine = chosen::Engine;
 /// (CONTRIBUTING.md).
 mod chosen {
     #[cfg(millpond_scheme = "embedded-graph")]
-    pub use crate::depend::graph::EmbeddedGraph as Scheme;
-    #[cfg(millpond_scheme = "graph")]
-    pub use crate::depend::graph::Graph as Scheme;
+    pub use crate::depend::EmbeddedGraph as Scheme;
     #[cfg(millpond_scheme = "embedded-hypergraph")]
-    pub use crate::depend::hypergraph::EmbeddedHypergraph as Scheme;
+    pub use crate::depend::EmbeddedHypergraph as Scheme;
+    #[cfg(millpond_scheme = "graph")]
+    pub use crate::depend::Graph as Scheme;
     #[cfg(millpond_scheme = "hypergraph")]
-    pub use crate::depend::hypergraph::Hypergraph as Scheme;
+    pub use crate::depend::Hypergraph as Scheme;
     #[cfg(millpond_scheme = "list")]
-    pub use crate::depend::list::List as Scheme;
+    pub use crate::depend::List as Scheme;
     #[cfg(not(any(
         millpond_scheme = "embedded-graph",
         millpond_scheme = "graph",
@@ -51,11 +51,11 @@ mod chosen {
         millpond_scheme = "tickets",
         millpond_scheme = "two-lock-list",
     )))]
-    pub use crate::depend::parked::Parked as Scheme;
+    pub use crate::depend::Parked as Scheme;
     #[cfg(millpond_scheme = "tickets")]
-    pub use crate::depend::tickets::Tickets as Scheme;
+    pub use crate::depend::Tickets as Scheme;
     #[cfg(millpond_scheme = "two-lock-list")]
-    pub use crate::depend::two_locks::TwoLocks as Scheme;
+    pub use crate::depend::TwoLocks as Scheme;
 
     #[cfg(not(millpond_scheme = "stack"))]
     pub type Engine = super::DefaultParts;
@@ -219,7 +219,7 @@ impl Engine for DefaultParts {
 /// The engine made of these three parts, called directly. Never a value.
 ///
 /// ```
-/// use millpond::depend::list::List;
+/// use millpond::depend::List;
 /// use millpond::{DefaultMemory, DefaultPool, Parts, Runtime, Session};
 ///
 /// type OnList = Parts<DefaultMemory, DefaultPool, List>;

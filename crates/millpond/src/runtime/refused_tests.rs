@@ -1,10 +1,11 @@
 //! A scheme that does not order every mode. Tasks that declare another mode fail, and what they
 //! would have changed is poisoned.
 
-use crate::depend::list::{List, ListMeta};
-use crate::depend::{Mode, Released, Scheme};
+use crate::depend::{List, Mode, Released, Scheme};
 use crate::task::{Record, TaskRef};
 use crate::{DefaultMemory, DefaultPool, Handle, Kind, Parts, Runtime, Spawn, Sum};
+
+type ListMeta = <List as Scheme>::Meta;
 
 /// The list scheme for a model without our extensions of the paper's modes, and without reductions.
 struct Strict;

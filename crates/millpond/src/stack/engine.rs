@@ -18,12 +18,12 @@ use std::time::Duration;
 
 use super::{Frames, Stacks, Thief, fits_in_stack, frames_of};
 use crate::copy_out::{moved, rarely};
-use crate::depend::parked::Parked;
+use crate::depend::Parked;
 use crate::depend::tracker::{Of, SchemeOps, Tracker};
 use crate::handle::Datum;
 use crate::handle::access::{Accesses, ArgsOf, In};
-use crate::memory::slab::Slabs;
-use crate::pool::split::Split;
+use crate::memory::Slabs;
+use crate::pool::Split;
 use crate::record::Cause;
 use crate::runtime::engine::{Engine, SpawnStore, linked_engine};
 use crate::runtime::join::Join;

@@ -136,8 +136,8 @@ impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
     ///
     /// ```
     /// use millpond::Idle;
-    /// use millpond::memory::{any::AnyMemory, variants::by_name as manager_of};
-    /// use millpond::pool::{params::Params, any::AnyPool, variants::by_name as pool_of};
+    /// use millpond::memory::{AnyMemory, variants::by_name as manager_of};
+    /// use millpond::pool::{AnyPool, params::Params, variants::by_name as pool_of};
     /// use millpond::taskpool::TaskPool;
     ///
     /// let memory = manager_of("dgbkof").unwrap();

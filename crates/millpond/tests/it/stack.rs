@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{OnStack, builder, limit, must_not_run, on_stack as runtime, sized};
-use millpond::stack::policy::End;
+use millpond::stack::End;
 use millpond::{Access, Handle, Inout, Kind, Runtime, Spawn, Sum, Write};
 
 fn fib<'s, S: Spawn<'s>>(s: &S, n: u64, r: Access<'_, u64, Write, S::Brand>) {

@@ -6,9 +6,9 @@ mod phases;
 mod values;
 
 use millpond::Idle;
-use millpond::memory::any::AnyMemory;
+use millpond::memory::AnyMemory;
 use millpond::memory::variants::by_name as manager_of;
-use millpond::pool::any::AnyPool;
+use millpond::pool::AnyPool;
 use millpond::pool::params::Params;
 use millpond::pool::variants::by_name as pool_of;
 use millpond::taskpool::TaskPool;

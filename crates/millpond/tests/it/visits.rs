@@ -8,8 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::{builder, limit, sized};
-use millpond::pool::split::{Seat, Split};
-use millpond::pool::{Leave, Pool, Put, TaskRef};
+use millpond::pool::{Leave, Pool, Put, Split, TaskRef};
 use millpond::{DefaultMemory, DefaultScheme, Idle, Parts, Runtime, ScopeHandle};
 
 thread_local! {
@@ -23,6 +22,8 @@ static RUNTIME_DROPPED: AtomicBool = AtomicBool::new(false);
 static LEFT_TOO_LATE: AtomicBool = AtomicBool::new(false);
 /// How many pools there are.
 static POOLS: AtomicUsize = AtomicUsize::new(0);
+
+type Seat = <Split as Pool>::Local;
 
 /// The default pool. A slow thread, once others have what it has put, waits in it until the runtime was dropped.
 struct Slow(Split);

@@ -54,15 +54,20 @@ use crate::task::Record;
 mod members;
 mod tag;
 
-pub use super::chain::Chain;
-pub use members::{Members, Ring};
+use super::chain::Chain;
+use members::{Members, Ring};
 
-/// The graph scheme with lists in separate nodes.
+/// The graph scheme with lists in separate nodes. If a generation of M accesses precedes one of N,
+/// issuing takes O(MN) steps and releasing O((M+N)²).
 pub type Graph = GraphOf<Chain>;
-/// The graph scheme with embedded lists ([TG](crate#sources) §4.1.1).
+/// The graph scheme with lists through the accesses ([TG](crate#sources) §4.1.1). If a generation
+/// of M accesses precedes one of N, issuing and releasing take O(MN) steps.
 pub type EmbeddedGraph = GraphOf<Ring>;
 
-/// See the [module](self).
+/// The graph schemes ([TG](crate#sources) §4.1, Fig. 2): every access has an edge to every access
+/// of the next generation. A program names them as [`Graph`] and [`EmbeddedGraph`].
+///
+/// Needs the Cargo feature `catalogue`.
 #[derive(Debug)]
 pub struct GraphOf<L>(std::marker::PhantomData<fn() -> L>);
 

@@ -65,16 +65,21 @@ use crate::task::Record;
 
 mod generation;
 
-pub use super::chain::Chain;
-pub use generation::Threaded;
+use super::chain::Chain;
+use generation::Threaded;
 pub(in crate::depend) use generation::take_locks;
 
-/// The hypergraph scheme with lists in separate nodes.
+/// The hypergraph scheme with lists in separate nodes. An issue and a release take O(1), amortised
+/// over all accesses.
 pub type Hypergraph = HypergraphOf<Chain>;
-/// The hypergraph scheme with embedded lists.
+/// The hypergraph scheme with lists through the accesses ([TG](crate#sources) §4.2). An issue and a
+/// release take O(1), amortised over all accesses.
 pub type EmbeddedHypergraph = HypergraphOf<Threaded>;
 
-/// See the [module](self).
+/// The hypergraph schemes ([TG](crate#sources) §4.2, Fig. 3): an edge from generation to generation.
+/// A program names them as [`Hypergraph`] and [`EmbeddedHypergraph`].
+///
+/// Needs the Cargo feature `catalogue`.
 #[derive(Debug)]
 pub struct HypergraphOf<T>(std::marker::PhantomData<fn() -> T>);
 

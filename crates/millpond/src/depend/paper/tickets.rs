@@ -45,7 +45,11 @@ use crate::task::{Record, ScopePtr, TaskRef};
 
 mod pool;
 
-/// See the [module](self).
+/// The tickets scheme ([TG](crate#sources) §4.4, Fig. 5): it compares counters instead of following
+/// edges. An issue and a release take O(1). A release does not know which tasks it makes ready, so
+/// idle workers search the waiting tasks.
+///
+/// Needs the Cargo feature `catalogue`.
 #[derive(Debug)]
 pub struct Tickets;
 

@@ -31,7 +31,10 @@ use crate::sync::tracked::{AtomicU32, Ordering};
 use crate::sync::{Guarded, Locked, prefetch_for_write};
 use crate::task::Record;
 
-/// See the [module](self).
+/// The list scheme with a lock for each end ([TG](crate#sources) §4.3): one for the oldest
+/// generation, one for the youngest. An issue and a release take O(1).
+///
+/// Needs the Cargo feature `catalogue`.
 #[derive(Debug)]
 pub struct TwoLocks;
 

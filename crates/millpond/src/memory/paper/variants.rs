@@ -1,22 +1,18 @@
 //! The memory managers of the paper's Table 1, one per line. Each is a composition of the parts in
-//! [`named`](super::named).
+//! [`named`](crate::memory::named).
 //!
 //! Needs the Cargo feature `catalogue`.
 
-use super::named::{FreeLists, Handling, Links, Named, Parts, Refill, Variant};
-use crate::memory::Memory;
-use crate::memory::any::Chosen;
-use crate::memory::slab::Slabs;
+use super::named::parts::{FreeLists, Handling, Links, Parts, Refill, Variant};
+use crate::memory::{Chosen, Memory, Named, Slabs};
 use crate::rows::rows;
 
-/// A manager's name, and its parts.
+/// A manager's name, and its parts in the words of the table.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub(crate) struct Row {
     /// The name in the table.
     pub name: &'static str,
-    /// The parts of the manager.
-    pub parts: Parts,
-    /// The same in the words of the table: the head and the entry of each column.
+    /// The head and the entry of each column.
     pub columns: &'static [(&'static str, &'static str)],
     /// Chooses the manager at run time.
     pub choose: fn() -> Chosen,
@@ -40,7 +36,6 @@ macro_rules! row {
     ($variant:ident $name:literal $entries:tt) => {
         Row {
             name: $name,
-            parts: <$variant as Variant>::PARTS,
             columns: const { &<$variant as Variant>::PARTS.columns() },
             choose: || Chosen::of::<Named<$variant>>(()),
         }

@@ -45,6 +45,9 @@ pub struct Slabs {
     chunks: Mutex<Vec<Chunk>>,
 }
 
+/// The default memory manager.
+pub type DefaultMemory = Slabs;
+
 /// The part of the manager that belongs to one worker: its slabs, and other workers' blocks waiting
 /// to be sent home.
 #[derive(Debug)]

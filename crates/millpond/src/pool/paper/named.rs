@@ -67,11 +67,14 @@ impl Wake for Busy {
     }
 }
 
-/// The pool of one row. [`AnyPool`](crate::pool::any::AnyPool) can be the pool of any row.
+/// The pool of one row of the paper's tables ([TP](crate#sources) §3, §6.3): a placement of queues,
+/// and a rule for when a put wakes a sleeper.
+///
+/// `V` is a row of [`variants`](crate::pool::variants). [`AnyPool`](crate::pool::AnyPool) can be the
+/// pool of any row. Needs the Cargo feature `catalogue`.
 ///
 /// ```
-/// use millpond::pool::named::Named;
-/// use millpond::pool::variants::Dq8;
+/// use millpond::pool::{Named, variants::Dq8};
 /// use millpond::{DefaultMemory, DefaultScheme, Parts, Runtime, Spawn};
 ///
 /// let rt: Runtime<Parts<DefaultMemory, Named<Dq8>, DefaultScheme>> = Runtime::builder().workers(2).build_with()?;

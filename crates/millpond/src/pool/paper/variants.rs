@@ -9,14 +9,12 @@ use super::placement::{Central, LocalRandom, Own, OwnAndCentral, Placement, Publ
 use super::queue::{Array, DoubleList, List};
 use super::random::{RandR, TwisterFloat, TwisterInteger};
 use super::shared::{Fifo, Lifo, Locked, Opposite, PerTask, TwoLock, Working};
-use crate::pool::Pool;
-use crate::pool::any::Chosen;
-use crate::pool::split::Split;
+use crate::pool::{Chosen, Pool, Split};
 use crate::rows::rows;
 
 /// A pool's name, and its parts in the words of the tables.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub(crate) struct Row {
     /// The name in the tables.
     pub name: &'static str,
     /// The head and the entry of each column.

@@ -62,6 +62,9 @@ pub struct Split {
     hungry: CachePadded<AtomicUsize>,
 }
 
+/// The default pool.
+pub type DefaultPool = Split;
+
 /// The part of the pool that belongs to one worker.
 pub struct Seat {
     deque: Owner,

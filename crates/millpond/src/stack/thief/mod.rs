@@ -2,7 +2,7 @@
 
 pub(super) mod adaptive;
 pub(super) mod owner_lock;
-pub mod policy;
+pub(crate) mod policy;
 pub(super) mod resume;
 pub(super) mod scan;
 pub(super) mod search;

@@ -6,13 +6,13 @@
 
 use crate::depend::Mode;
 use crate::pool::random::{Draw, XorShift};
-pub use crate::worker::config::End;
+use crate::worker::config::End;
 
 impl End {
     /// The order in which a thief visits `frames` frames. The oldest frame has number 0.
     ///
     /// ```
-    /// use millpond::stack::policy::End;
+    /// use millpond::stack::End;
     ///
     /// assert!(End::Oldest.visits(3).eq([0, 1, 2]));
     /// assert!(End::Newest.visits(3).eq([2, 1, 0]));
@@ -29,7 +29,7 @@ impl End {
 /// sequence. A draw is the victim of a request, or the stack where a round begins.
 ///
 /// ```
-/// use millpond::stack::policy::Victims;
+/// use millpond::internals::Victims;
 ///
 /// let mut victims = Victims::of_thief(2);
 /// assert!((0..100).map(|_| victims.pick(4, 2)).all(|victim| victim < 4 && victim != 2));
@@ -60,7 +60,7 @@ impl Victims {
 ///
 /// ```
 /// use millpond::depend::Mode;
-/// use millpond::stack::policy::conflicts;
+/// use millpond::internals::conflicts;
 ///
 /// assert!(!conflicts(Mode::Read, Mode::Read));
 /// assert!(conflicts(Mode::Write, Mode::Read) && conflicts(Mode::Read, Mode::Inout));

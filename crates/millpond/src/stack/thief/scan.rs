@@ -12,12 +12,13 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ptr::NonNull;
 
-use super::policy::{End, conflicts};
+use super::policy::conflicts;
 use super::theft::{self, State};
 use crate::clock;
 use crate::depend::Mode;
 use crate::handle::Version;
 use crate::memory::LINE;
+use crate::stack::End;
 use crate::stack::layout::frames::{Frame, Frames, Seen};
 use crate::stack::layout::{link, out_of_line};
 use crate::sync::atomic::Ordering::Relaxed;

@@ -6,9 +6,10 @@ use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use millpond::internals::SpawnOptions;
 use millpond::{
     Accesses, ArgsOf, CancelToken, DefaultEngine, Engine, Error, ExternalTasks, Handle, Pending, Precondition, Root,
-    Runtime, Scope, Spawn, SpawnOptions,
+    Runtime, Scope, Spawn,
 };
 
 use super::datum::first;

@@ -1,30 +1,9 @@
-//! The paper's memory managers: compositions of a few parts ([TP](crate#sources) §4.4, §6.2, Table
-//! 1).
-//!
-//! Needs the Cargo feature `catalogue`.
-//!
-//! A manager has *bins*. A bin holds the free blocks of one size class in one place. [`FreeLists`]
-//! says where the bins are, and whether workers balance them. [`Links`] and [`Refill`] say what a
-//! bin consists of. [`Handling`] is the order of the manager's sources. The rows of the table are
-//! in [`variants`](super::variants).
-//!
-//! ```text
-//!              central             distributed          central and distributed
-//!
-//!   worker 0 ──┐  lock          ┌─ bins ─ worker 0      ┌─ bins ─ worker 0
-//!   worker 1 ──┴─▶ bins         │                       │    ⇅ 32 blocks at a time, under a lock
-//!                               └─ bins ─ worker 1      │  shelves
-//!                                                       │    ⇅
-//!                                                       └─ bins ─ worker 1
-//! ```
+//! The paper's memory managers: compositions of the parts in [`parts`] ([TP](crate#sources) §4.4,
+//! §6.2, Table 1). The rows of the table are in [`variants`](super::variants).
 //!
 //! The paper's tasks and arguments have one size each. A runtime's blocks have many sizes, so each
 //! size class has its own lists. The paper allocates the whole array of a list at the start. Here,
 //! the array comes with the first block of its class, and another one follows when it is used up.
-//!
-//! A block that is freed on a worker stays there, unless the manager has central lists. So with
-//! distributed lists alone, as in the paper, a program in which one worker spawns all tasks and
-//! others run them takes fresh memory for each task.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -37,23 +16,29 @@ use bin::{Bin, Shelf};
 
 mod bin;
 mod chain;
-mod parts;
+pub mod parts;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-pub use parts::{FreeLists, Handling, Links, Parts, Refill, Variant};
+use parts::{FreeLists, Variant};
 
-/// The memory manager of a row of the paper's table. [`AnyMemory`](crate::memory::any::AnyMemory)
-/// can be the manager of any row.
+/// The memory manager of a row of the paper's table ([TP](crate#sources) Table 1), or of a row of
+/// your own ([`Variant`]).
+///
+/// `V` is the row: a type of [`variants`](crate::memory::variants), or one that you write.
+/// [`AnyMemory`](crate::memory::AnyMemory) can be the manager of any row. Needs the Cargo feature
+/// `catalogue`.
+///
+/// A block that is freed on a worker stays there, unless the manager has central lists. So consider
+/// distributed lists alone, as the paper has them, and a program in which one worker spawns all
+/// tasks and others run them. This program takes fresh memory for each task.
 ///
 /// ```
-/// use millpond::memory::Memory;
-/// use millpond::memory::named::Named;
-/// use millpond::memory::variants::Dgbkof;
+/// use millpond::memory::{Memory, Named, variants::Dgbkof};
 ///
 /// let (manager, mut seats) = Named::<Dgbkof>::new(2);
 /// let block = manager.alloc(&mut seats[0], 100);
-/// // SAFETY: the block is this manager's, and nobody uses it.
+/// // SAFETY: the block is this manager's, and nothing uses it.
 /// unsafe { manager.free(&mut seats[1], block) };
 /// ```
 #[derive(Debug)]

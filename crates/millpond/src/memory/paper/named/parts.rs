@@ -1,4 +1,49 @@
-//! The parts of the paper's managers: the columns of [TP](crate#sources) Table 1.
+//! The parts of the paper's memory managers: the columns of [TP](crate#sources) Table 1.
+//!
+//! Needs the Cargo feature `catalogue`.
+//!
+//! A manager ([`Named`](crate::memory::Named)) has *bins*. A bin holds the free blocks of one size
+//! class in one place. [`FreeLists`] says where the bins are, and whether workers balance them.
+//! [`Links`] and [`Refill`] say what a bin consists of. [`Handling`] says in which order the manager
+//! asks its sources.
+//!
+//! ```text
+//!              central             distributed          central and distributed
+//!
+//!   worker 0 ──┐  lock          ┌─ bins ─ worker 0      ┌─ bins ─ worker 0
+//!   worker 1 ──┴─▶ bins         │                       │    ⇅ 32 blocks at a time, under a lock
+//!                               └─ bins ─ worker 1      │  shelves
+//!                                                       │    ⇅
+//!                                                       └─ bins ─ worker 1
+//! ```
+//!
+//! The rows of the table are in [`variants`](crate::memory::variants). A [`Variant`] of your own
+//! combines the parts in another way:
+//!
+//! ```
+//! use millpond::memory::named::{FreeLists, Handling, Links, Parts, Refill, Variant};
+//! use millpond::memory::{Memory, Named};
+//!
+//! /// Like `dlf`, but it asks the system for 64 blocks at a time.
+//! #[derive(Debug)]
+//! enum Mine {}
+//!
+//! impl Variant for Mine {
+//!     const NAME: &'static str = "mine";
+//!     const PARTS: Parts = Parts {
+//!         free_lists: FreeLists::Distributed,
+//!         links: Links::Blocks,
+//!         refill: Refill::Some,
+//!         handling: Handling::WhenNeeded,
+//!         central_items: false,
+//!     };
+//! }
+//!
+//! let (manager, mut seats) = Named::<Mine>::new(1);
+//! let block = manager.alloc(&mut seats[0], 100);
+//! // SAFETY: the block is this manager's, and nothing uses it.
+//! unsafe { manager.free(&mut seats[0], block) };
+//! ```
 
 /// The place of the free blocks ([TP](crate#sources) §4.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +107,8 @@ pub struct Parts {
     pub central_items: bool,
 }
 
-/// A row of the table, as a type.
+/// A row of the table, as a type. The example of the [module](self) has a row that is not in the
+/// paper.
 pub trait Variant: std::fmt::Debug + Send + Sync + 'static {
     /// The name in the table.
     const NAME: &'static str;

@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use super::super::variants::{Cgbk, Cgbk1, Dgbk, Dgbkof, ROWS, by_name, for_each_variant};
 use super::chain::BATCH;
+use super::parts::{Handling, Links, Parts, Refill};
 use super::*;
 use crate::limit::limit;
-use crate::memory::any::AnyMemory;
+use crate::memory::AnyMemory;
 use crate::memory::testing::{self, fill, first_word, free, one_seat, set_first_word};
 use crate::memory::{BLOCK_ALIGN, LINE};
 
@@ -234,9 +235,13 @@ fn the_table_is_the_papers() {
     let all =
         [bs, l, bk, dl, dlf, dbk, dbko, dgbk, dgbko, dgbkof, cl, clf, clb, cgbk, cgbkb, cgbko, cgbkob, cgbk1, cgbk1b];
     assert_eq!(names, all);
-    // The meaning of the letters of a name (TP §6.2).
-    for row in ROWS.iter().skip(1) {
-        let (name, parts) = (row.name, row.parts);
+    for_each_variant!(check_letters);
+}
+
+/// Checks the meaning of the letters of a name (TP §6.2).
+fn check_letters<V: Variant>() {
+    let (name, parts) = (V::NAME, V::PARTS);
+    if name != "bs" {
         let lists = match name.as_bytes()[0] {
             b'd' => FreeLists::Distributed,
             b'c' => FreeLists::Both,
@@ -279,7 +284,7 @@ fn cost() {
         times.sort_by(f64::total_cmp);
         times[times.len() / 2]
     }
-    println!("default {:.1}", pair::<crate::memory::slab::Slabs>(&()));
+    println!("default {:.1}", pair::<crate::memory::Slabs>(&()));
     fn by_type_and_by_name<V: Variant>() {
         let chosen = by_name(V::NAME).unwrap();
         println!("{} {:.1}, by name {:.1}", V::NAME, pair::<Named<V>>(&()), pair::<AnyMemory>(&chosen));
