@@ -32,16 +32,21 @@
 //!
 //! | the rest takes | another worker | the caller |
 //! |---|---|---|
-//! | less than 4 µs | any | continues alone |
+//! | less than 5 µs | any | continues alone |
 //! | longer | looks for work | shares the rest |
 //! | longer than 60 µs | sleeps | shares the rest, and wakes a worker |
 //! | less | sleeps | continues alone, until such loops have taken 100 µs in a row |
+//!
+//! If the other processors are busy, helpers do not come. Then the caller offers short loops only
+//! now and then, and wakes other workers less and less often.
 
 use std::mem;
 use std::ops::Range;
 use std::panic::Location;
 
 use crate::clock::{ns_per_tick, ticks};
+use crate::sync::atomic::AtomicBool;
+use crate::sync::atomic::Ordering::Relaxed;
 use crate::worker::current;
 use crate::worker::fork::Joiner;
 use crate::worker::forks::{Others, Place};
@@ -56,13 +61,15 @@ pub use items::{Chunks, ChunksMut, Items, Shared, Zip};
 #[doc(hidden)]
 pub use items::{SliceMut, Source, With};
 
-/// A shorter rest is not shared, because forking and waiting take about 1 µs.
-const MIN_SHARED_NS: f64 = 4_000.0;
-/// A rest of this length is worth a wake-up. The waker spends up to 5 µs, and the woken worker
-/// begins about 40 µs later.
+/// A rest that takes less is not shared: forking and waiting take about 1 µs.
+const MIN_SHARED_NS: f64 = 5_000.0;
+/// A rest that takes this long is worth a wake-up. The waker spends up to 5 µs, and the woken
+/// worker begins about 40 µs later.
 const MIN_WOKEN_NS: f64 = 60_000.0;
-/// After loops have run alone for this long, the next one wakes a worker. Further loops find it
-/// awake.
+/// A rest that takes this long is worth a wake-up in any case.
+const ALWAYS_WOKEN_NS: f64 = 1e6;
+/// After loops have run alone for this long, the next one wakes a worker. If more loops follow,
+/// they find it awake.
 const MAX_ALONE_NS: f64 = 100_000.0;
 /// A shorter rest needs no reading of the clock.
 const SHORT_NS: f64 = 2_000.0;
@@ -96,9 +103,9 @@ const FEW_ITEMS_PER_WORKER: usize = 16;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The runtime decides during the loop how it is split (see [`each`](self)), so there is no size to
-/// tune. Sharing a loop costs about 1 µs. A loop of less than 4 µs costs a few nanoseconds more
-/// than a plain one, or a few tens when it is new. The loop allocates nothing.
+/// The runtime decides how the loop is split, while it runs (see [`each`](self)). So there is no
+/// size to tune. Sharing a loop costs about 1 µs. A loop of less than 5 µs costs a few nanoseconds
+/// more than a plain one, or a few tens when it is new. The loop allocates nothing.
 ///
 /// To update a datum from all items, use an atomic, or let each item of
 /// [`chunks`](chunks) compute a part. A [`join`](crate::join) returns values.
@@ -197,7 +204,7 @@ where
     I: Items,
     F: Fn(I::Item) + Sync,
 {
-    let each = Each { source: items.into_source(), body, place };
+    let each = Each { source: items.into_source(), body, place, is_stopped: AtomicBool::new(false) };
     let all = 0..each.source.count();
     match current::forks() {
         // SAFETY: this thread's worker lives as long as its runtime.
@@ -212,6 +219,8 @@ struct Each<S, F> {
     source: S,
     body: F,
     place: Place,
+    /// Set when an item has panicked: the other threads need not run the rest.
+    is_stopped: AtomicBool,
 }
 
 // SAFETY: threads take items of different numbers from the source at the same time, which a source
@@ -279,6 +288,11 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
         items.for_each(|item| (self.body)(item));
     }
 
+    /// Whether an item has panicked.
+    fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Relaxed)
+    }
+
     /// Identifies a loop by its code.
     fn kind(&self) -> usize {
         (Self::batch as unsafe fn(&Self, Range<usize>) as *const ()).addr()
@@ -300,7 +314,7 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
             return unsafe { self.batch(all) };
         }
         let are_few = count < FEW_ITEMS_PER_WORKER * forks.workers();
-        if known.was_helped && are_few && self.pays_at_once(joiner, expected_ns) {
+        if known.was_helped && are_few && Self::pays_at_once(joiner, expected_ns) {
             return self.share(joiner, all, known.ns_per_item, true);
         }
         let first = if known.is_known() { items_in(FIRST_LOOK_NS, known.ns_per_item) } else { 1 };
@@ -328,7 +342,7 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
             unsafe { self.batch(batch) };
             let lap_ns = watch.lap();
             ns += lap_ns;
-            if range.is_empty() {
+            if range.is_empty() || self.is_stopped() {
                 return Some(Ran { ns, is_lonely });
             }
             let ns_per_item = lap_ns / length as f64;
@@ -340,7 +354,8 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
             }
             if ns >= plan.patience_ns && left_ns >= MIN_SHARED_NS {
                 let others = joiner.forks().others();
-                if self.pays(joiner, others, left_ns, plan.is_whole.then_some((start, ns))) {
+                let alone_ns = if plan.is_whole { joiner.forks().loops().alone_ns(start) + ns } else { 0.0 };
+                if Self::pays(joiner, others, left_ns, watch.last, alone_ns) {
                     self.share(joiner, range, ns_per_item, false);
                     return None;
                 }
@@ -351,27 +366,36 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
     }
 
     /// Whether to share a loop that was shared before and is expected to take this long, before its
-    /// first item has run. Busy workers may be about to finish a previous loop.
-    fn pays_at_once(&self, joiner: &Joiner, expected_ns: f64) -> bool {
-        expected_ns >= 2.0 * MIN_SHARED_NS
+    /// first item has run. Busy workers may be about to end a previous loop.
+    fn pays_at_once(joiner: &Joiner, expected_ns: f64) -> bool {
+        expected_ns >= 1.5 * MIN_SHARED_NS
+            && joiner.forks().loops().offers_help()
             && match joiner.forks().others() {
                 None => false,
                 Some(Others::Busy | Others::Looking) => true,
-                Some(Others::Asleep) => expected_ns >= 2.0 * MIN_WOKEN_NS,
+                Some(Others::Asleep) => Self::is_worth_a_wake_up(joiner, expected_ns / 2.0, 0.0),
             }
     }
 
-    /// Whether to share a rest now. For a whole loop, `alone` says when it has begun, and for how
-    /// long it has run.
-    fn pays(&self, joiner: &Joiner, others: Option<Others>, left_ns: f64, alone: Option<(u64, f64)>) -> bool {
+    /// Whether to share a rest at the time `now`. `alone_ns` says for how long this loop, and those
+    /// before it, have run alone.
+    fn pays(joiner: &Joiner, others: Option<Others>, left_ns: f64, now: u64, alone_ns: f64) -> bool {
         match others {
             None | Some(Others::Busy) => false,
-            Some(Others::Looking) => true,
-            Some(Others::Asleep) => {
-                let alone_ns = || alone.map_or(0.0, |(start, ns)| joiner.forks().loops().alone_ns(start) + ns);
-                left_ns >= MIN_WOKEN_NS || alone_ns() >= MAX_ALONE_NS
-            }
+            Some(Others::Looking) => left_ns >= MIN_WOKEN_NS || joiner.forks().loops().may_offer(now),
+            Some(Others::Asleep) => Self::is_worth_a_wake_up(joiner, left_ns, alone_ns),
         }
+    }
+
+    fn is_worth_a_wake_up(joiner: &Joiner, left_ns: f64, alone_ns: f64) -> bool {
+        let loops = joiner.forks().loops();
+        let reluctance = loops.reluctance();
+        let min_woken_ns = (MIN_WOKEN_NS * reluctance).min(ALWAYS_WOKEN_NS);
+        let is_worth_it = left_ns >= min_woken_ns || alone_ns >= MAX_ALONE_NS * reluctance;
+        if is_worth_it {
+            loops.note_wake_up();
+        }
+        is_worth_it
     }
 
     /// Shares a range with helpers. If `at_once`, the fork is offered even if no worker is known to
@@ -379,8 +403,8 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
     #[inline(never)]
     fn share(&self, joiner: &Joiner, range: Range<usize>, ns_per_item: f64, at_once: bool) {
         let loops = joiner.forks().loops();
-        loops.forget_alone();
         let (ns_per_item, was_helped) = share::run(self, joiner, range, ns_per_item, at_once);
         loops.note(self.kind(), ns_per_item, was_helped);
+        loops.note_offer(was_helped);
     }
 }

@@ -9,20 +9,20 @@
 //!
 //! # Protocol
 //!
-//! 1. **Claim** at an end: load the word. If front + back is all, nothing is left. Otherwise add to
-//!    the count of that end, by a compare-and-swap of the whole word. If it fails, begin again.
-//! 2. **Close**: store a word with front = all. Nothing is left from then on.
+//! **Claim** at an end:
+//!
+//! 1. Load the word. If front + back is all, nothing is left.
+//! 2. Add to the count of that end, by a compare-and-swap of the whole word. If it fails, go to 1
+//!    with the word that it has read.
 //!
 //! # Why it works
 //!
 //! * **No item is claimed twice.** A claim takes units between the two counts that it has read. Its
-//!   compare-and-swap succeeds only if neither count has changed. The counts never decrease, except
-//!   for a close.
-//! * **A claim during a close.** The claim either precedes the close, or its compare-and-swap
-//!   fails, and it finds nothing. After a close, front + back is all, so no claim writes the word.
-//! * **All operations are relaxed.** The word hands over only numbers. A helper sees the items
-//!   because it has taken the fork (`worker::forks`). The caller sees the helper's results because
-//!   it waits for that fork.
+//!   compare-and-swap succeeds only if neither count has changed since, because counts never
+//!   decrease.
+//! * **All operations are relaxed.** The word hands nothing over but numbers. A helper sees the
+//!   items because it has taken the fork (`worker::forks`). The caller sees what a helper did with
+//!   them because it waits for that fork.
 
 use std::ops::Range;
 
@@ -112,12 +112,7 @@ impl Rest {
         }
     }
 
-    /// Takes all that is left, and runs none of it.
-    pub(super) fn close(&self) {
-        self.taken.store(Taken { front: self.all, back: 0 }.word(), Relaxed);
-    }
-
-    /// Whether a thread has claimed at the back: a helper.
+    /// Whether a helper has claimed: a thread at the back.
     pub(super) fn was_helped(&self) -> bool {
         Taken::of(self.taken.load(Relaxed)).back > 0
     }
@@ -149,13 +144,5 @@ mod tests {
             assert_eq!((from, rest.left()), (to, 0), "{range:?}");
             assert_eq!(rest.was_helped(), !range.is_empty());
         }
-    }
-
-    #[test]
-    fn nothing_is_left_after_a_close() {
-        let rest = Rest::new(0..100);
-        assert_eq!(rest.claim(End::Back, 30), Some(70..100));
-        rest.close();
-        assert_eq!((rest.left(), rest.claim(End::Front, 1), rest.claim(End::Back, 1)), (0, None, None));
     }
 }

@@ -6,6 +6,8 @@ use std::ops::Range;
 use super::items::Source;
 use super::rest::{End, Rest};
 use super::{BATCH_NS, Each, MIN_SHARED_NS, MIN_WOKEN_NS, Plan, Stopwatch, items_in};
+use crate::sync::atomic::AtomicBool;
+use crate::sync::atomic::Ordering::Relaxed;
 use crate::worker::fork::Joiner;
 use crate::worker::forks::Others;
 
@@ -38,12 +40,12 @@ pub(super) fn run<S: Source, F: Fn(S::Item) + Sync>(
     (ns_per_item, shared.rest.was_helped())
 }
 
-/// Leaves nothing for the other threads if a body panics.
-struct CloseOnPanic<'a>(&'a Rest);
+/// Lets the other threads stop, unless it is forgotten: a body panics.
+struct StopOnPanic<'a>(&'a AtomicBool);
 
-impl Drop for CloseOnPanic<'_> {
+impl Drop for StopOnPanic<'_> {
     fn drop(&mut self) {
-        self.0.close();
+        self.0.store(true, Relaxed);
     }
 }
 
@@ -66,7 +68,7 @@ impl<S: Source, F: Fn(S::Item) + Sync> Shared<'_, S, F> {
         let mut watch = Stopwatch::start();
         loop {
             let left = self.rest.left();
-            if left == 0 {
+            if left == 0 || self.each.is_stopped() {
                 return ns_per_item;
             }
             if helpers > 0 && self.wants_helper(joiner, left as f64 * ns_per_item) {
@@ -78,7 +80,7 @@ impl<S: Source, F: Fn(S::Item) + Sync> Shared<'_, S, F> {
             let length = piece.len();
             let first = items_in(BATCH_NS, ns_per_item);
             let plan = Plan { first, ns_per_item: 0.0, patience_ns: PATIENCE_NS, is_whole: false };
-            let guard = CloseOnPanic(&self.rest);
+            let guard = StopOnPanic(&self.each.is_stopped);
             match self.each.run(joiner, piece, plan, &mut watch) {
                 Some(ran) => ns_per_item = ran.ns / length as f64,
                 None => _ = watch.lap(),
@@ -95,9 +97,11 @@ impl<S: Source, F: Fn(S::Item) + Sync> Shared<'_, S, F> {
         }
     }
 
-    /// How many items a thread claims: a part of the rest, so that all threads end together.
+    /// How many items a thread claims: a part of what is left, so that all threads end together. A
+    /// larger one while it is alone: helpers come later, if at all.
     fn size(&self, left: usize, ns_per_item: f64) -> usize {
-        let fair = left / (2 * self.workers);
+        let parts = if self.rest.was_helped() { 2 * self.workers } else { self.workers };
+        let fair = left / parts;
         fair.min(items_in(PIECE_NS, ns_per_item)).max(items_in(MIN_PIECE_NS, ns_per_item))
     }
 }

@@ -138,7 +138,8 @@ pub(crate) struct Forks {
     worker: Cell<Option<CurrentWorker>>,
     /// How many workers the runtime has; 1 for a thread that is no worker.
     workers: Cell<usize>,
-    loops: Loops,
+    /// In a box, so that the other fields stay in one cache line.
+    loops: Box<Loops>,
 }
 
 impl Head {
@@ -219,7 +220,7 @@ impl Forks {
             recorded: Cell::new(false),
             worker: Cell::new(None),
             workers: Cell::new(1),
-            loops: Loops::default(),
+            loops: Box::default(),
         };
         forks.restart();
         forks

@@ -14,12 +14,29 @@ const SKIPPED: u8 = 15;
 /// that decays, because a loop that is sometimes long must not count as tiny.
 const DECAY: f64 = 7.0 / 8.0;
 
+/// After so many offers in a row that brought no helper, the next one waits for `PAUSE_NS`.
+const MAX_UNHELPED: u32 = 2;
+
+/// A worker that was woken looks for work for 50 µs (`sleep::spin`). An offer in each of these times
+/// meets it.
+const PAUSE_NS: f64 = 30_000.0;
+
+/// How often the time before a wake-up doubles, while wake-ups bring no helper. If the other
+/// processors are busy, a woken worker does not run, and each wake-up costs the waker 5 µs.
+const MAX_DOUBLINGS: u32 = 6;
+
 #[derive(Debug, Default)]
 pub(crate) struct Loops {
     /// For how long loops have run alone while other workers slept, in nanoseconds.
     alone_ns: Cell<f64>,
     /// When the last of them ended, in ticks.
     alone_until: Cell<u64>,
+    /// How many offers in a row have brought no helper.
+    unhelped: Cell<u32>,
+    /// When the last of them ended, in ticks.
+    unhelped_until: Cell<u64>,
+    /// How many wake-ups in a row have brought no helper.
+    wake_ups: Cell<u32>,
     known: [Cell<Known>; PLACES],
 }
 
@@ -85,8 +102,36 @@ impl Loops {
         self.alone_until.set(now);
     }
 
-    pub(crate) fn forget_alone(&self) {
+    /// Whether to offer a short rest to workers that look for work.
+    pub(crate) fn may_offer(&self, now: u64) -> bool {
+        self.offers_help() || now.saturating_sub(self.unhelped_until.get()) as f64 * ns_per_tick() >= PAUSE_NS
+    }
+
+    /// Whether one of the last offers has brought a helper.
+    pub(crate) fn offers_help(&self) -> bool {
+        self.unhelped.get() < MAX_UNHELPED
+    }
+
+    /// By what the times before a wake-up are multiplied.
+    pub(crate) fn reluctance(&self) -> f64 {
+        f64::from(1 << self.wake_ups.get())
+    }
+
+    /// Notes that a worker is woken for a loop.
+    pub(crate) fn note_wake_up(&self) {
         self.alone_ns.set(0.0);
+        self.wake_ups.set((self.wake_ups.get() + 1).min(MAX_DOUBLINGS));
+    }
+
+    /// Notes the end of a loop that was offered.
+    pub(crate) fn note_offer(&self, was_helped: bool) {
+        if was_helped {
+            self.unhelped.set(0);
+            self.wake_ups.set(0);
+        } else {
+            self.unhelped.set(self.unhelped.get().saturating_add(1));
+            self.unhelped_until.set(ticks());
+        }
     }
 }
 
@@ -122,7 +167,21 @@ mod tests {
         assert!(soon > 0.0 && soon <= 1e6, "{soon}");
         let late = ticks() + (2e6 / ns_per_tick()) as u64;
         assert!(loops.alone_ns(late) == 0.0);
-        loops.forget_alone();
+        loops.note_wake_up();
         assert!(loops.alone_ns(ticks()) == 0.0);
+    }
+
+    #[test]
+    fn offers_without_help_become_rare() {
+        let loops = Loops::default();
+        let later = || ticks() + (2.0 * PAUSE_NS / ns_per_tick()) as u64;
+        loops.note_offer(false);
+        assert!(loops.offers_help() && loops.may_offer(ticks()));
+        loops.note_offer(false);
+        assert!(!loops.offers_help() && loops.may_offer(later()));
+        (0..20).for_each(|_| loops.note_wake_up());
+        assert!(loops.reluctance() == 64.0);
+        loops.note_offer(true);
+        assert!(loops.offers_help() && loops.reluctance() == 1.0);
     }
 }
