@@ -455,7 +455,7 @@ fn spawn<'s, S: Spawn<'s>, E: Engine>(
         (true, false) => Kept::Nothing(match maybe(accesses) {
             Ok(accesses) => spawn!(named(), accesses, leafs_of_maybe, helds_of_maybe, |_: Hash| ()),
             Err(accesses) => {
-                spawn!(named(), accesses, std::convert::identity, std::convert::identity, |_: Hash| ())
+                spawn!(named(), *accesses, std::convert::identity, std::convert::identity, |_: Hash| ())
             }
         }),
         (false, true) => Kept::Value(spawn!(s, |hash: Hash| hash)),

@@ -78,11 +78,11 @@ pub type Maybe<'h, B> = (
 );
 
 /// Gives the accesses back if there are several of one mode.
-pub fn maybe<B>(mut all: All<'_, B>) -> Result<Maybe<'_, B>, All<'_, B>> {
+pub fn maybe<B>(mut all: All<'_, B>) -> Result<Maybe<'_, B>, Box<All<'_, B>>> {
     let lengths =
         [all.0.len(), all.1.len(), all.2.len(), all.3.len(), all.4.len(), all.5.len(), all.6.len(), all.7.len()];
     if lengths.into_iter().any(|length| length > 1) {
-        return Err(all);
+        return Err(Box::new(all));
     }
     Ok((all.0.pop(), all.1.pop(), all.2.pop(), all.3.pop(), all.4.pop(), all.5.pop(), all.6.pop(), all.7.pop()))
 }
