@@ -1,6 +1,6 @@
 //! Parallel loops: a body for each item of a range or a slice.
 //!
-//! [`for_each`](crate::for_each) runs such a loop in any body and in the closure of a scope.
+//! [`for_each`] runs such a loop in any body and in the closure of a scope.
 //! [`Spawn::for_each`](crate::Spawn::for_each) spawns a loop as one task with declared data. This
 //! module has what a loop runs over ([`Items`]).
 //!
@@ -108,7 +108,7 @@ const FEW_ITEMS_PER_WORKER: usize = 16;
 /// more than a plain one, or a few tens when it is new. The loop allocates nothing.
 ///
 /// To update a datum from all items, use an atomic, or let each item of
-/// [`chunks`](chunks) compute a part. A [`join`](crate::join) returns values.
+/// [`chunks`] compute a part. A [`join`](crate::join) returns values.
 ///
 /// # Nesting, waiting, cancellation
 ///
