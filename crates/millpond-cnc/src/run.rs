@@ -92,7 +92,8 @@ where
         pending.ok()
     }
 
-    /// Whether a step is a future from its prescription on, and so needs only one block. A large
+    /// Whether a step is a future from its prescription on, and so needs only one block (see the
+    /// [module](self)). A large
     /// future is made when the step begins, in a second block, because many steps may be
     /// prescribed, and flexible preconditions must take as little memory as strict ones (decision
     /// 24).

@@ -146,8 +146,9 @@
 //! # What the proof does not cover
 //!
 //! The runtime does not order accesses through statics, captured mutexes and atomics, interior
-//! mutability inside a `T`, two handles over one `Arc`, or `unsafe`. The result is that of the
-//! serial program only if commutative bodies, concurrent bodies and reducers commute.
+//! mutability inside a `T`, two handles over one `Arc`, or `unsafe`. The result is the serial
+//! program's only if commutative bodies, concurrent bodies and reducers commute. (With
+//! [`deterministic`](Builder::deterministic), reducers need only be associative.)
 //!
 //! A body may hold a lock, a `RefCell` borrow or a thread-local over [`join`],
 //! [`wait`](Spawn::wait), [`wait_on`](Spawn::wait_on), an inner scope or a full window: meanwhile
@@ -161,8 +162,10 @@
 //!   run on its thread meanwhile.
 //! * No spare thread is free for the seat of a waiting body. There are up to 4 per worker, fewer if
 //!   the system refuses to start a thread. If no body begins for 2 ms, the runtime suspends the
-//!   waiting body, and other bodies run on its thread. It does so at once if the thread has other
-//!   suspended bodies, or if the body waits for a session's datum or for room in a session.
+//!   waiting body, and other bodies run on its thread. It does so at once if the body waits for a
+//!   session's datum or for room in a session.
+//! * The thread has other suspended bodies. Then the runtime suspends the waiting body at once, and
+//!   other bodies run on its thread.
 //! * A body holds a lock while it waits for a session: for a task, a datum or room. If no body
 //!   begins for 2 ms, its thread runs earlier tasks of that session, and one of them may want the
 //!   lock.

@@ -74,8 +74,8 @@ impl Tag {
         (lines < SYSTEM).then_some(Tag(lines | SYSTEM))
     }
 
-    /// The tag of a block that begins `skipped` units behind the start of the system's memory, of
-    /// `lines` cache lines in all; `None` if the tag cannot hold that number (32 GiB).
+    /// The tag of a block that begins `skipped` units of 16 bytes after the start of the system's
+    /// memory, of `lines` cache lines in all; `None` if the tag cannot hold `lines` (32 GiB).
     #[inline]
     #[cfg(feature = "catalogue")]
     pub(super) fn plain(lines: usize, skipped: usize) -> Option<Tag> {

@@ -8,8 +8,8 @@
 //! The join of a *counted* task (one that returns a value) keeps the block. Completion sets DONE,
 //! and dropping the join sets DROPPED. The later of the two frees the block.
 //!
-//! Any other join keeps nothing, and costs nothing: it remembers the word's count of uses. If the
-//! word shows another count, or DONE, the task is complete. (The memory manager promises that the
+//! Any other join only remembers the word's count of uses, which costs nothing. If the word
+//! shows another count, or DONE, the task is complete. (The memory manager promises that the
 //! first word of a block stays a `State`.)
 //!
 //! A waiter sets WATCHED by compare-and-swap, so only before DONE is set. The completer's

@@ -30,8 +30,8 @@
 //!    checks. If the count is the same after the bit is set, the check still holds, and a
 //!    subtraction is still to come. An owner that reads the count later checks for room again after
 //!    it has set the bit.
-//! 7. A scope is *quiet* (quiescent) if no task is outstanding except the tasks that its admission
-//!    holds. An owner that waits for that lends its balance to `word`, counts nothing itself
+//! 7. A scope is *quiet* (quiescent) if no task is outstanding. Tasks that its admission holds do not
+//!    count (4). An owner that waits for that lends its balance to `word`, counts nothing itself
 //!    meanwhile, and sets `QUIET`. Either the scope is quiet already, or a thread will subtract
 //!    down to `OPEN`. That thread clears the bit in the same step and notifies the owner. The owner
 //!    continues when it has cleared the bit itself or was notified.

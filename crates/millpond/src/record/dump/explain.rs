@@ -250,9 +250,9 @@ impl All<'_> {
         waits
     }
 
-    /// For each list, the body that has the exclusion, if tasks take turns on the datum. A task
-    /// that was handed an exclusion has it. A task that has started has all of its exclusions. If
-    /// there is no such task, it is the one that could take the exclusion first.
+    /// For each list whose tasks take turns on the datum, the body that has the exclusion: a task
+    /// that was handed it, or that has started and so has all its exclusions. If there is no such
+    /// task, the one that could take the exclusion first.
     fn holders(&self) -> Vec<Option<Holder>> {
         let mut holders: Vec<Option<Holder>> = vec![None; self.data.lists.len()];
         for (ix, (_, entry)) in self.bodies.iter().enumerate() {
