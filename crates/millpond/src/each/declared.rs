@@ -183,7 +183,21 @@ impl<V, B, R> Handle<V, B, R> {
     /// [`Spawn::for_each`](crate::Spawn::for_each).
     ///
     /// The datum is a `Vec<T>`, a `Box<[T]>`, a `&mut [T]`, or anything else that dereferences to a
-    /// slice.
+    /// slice. The call takes constant time.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    /// use millpond::{Handle, Runtime, Spawn};
+    ///
+    /// let (rt, numbers, sum) = (Runtime::new()?, Handle::new(vec![1; 1000]), Handle::new(AtomicU64::new(0)));
+    /// rt.scope(|s| {
+    ///     s.for_each((numbers.chunks(64), sum.concurrent()), |(chunk, sum)| {
+    ///         sum.fetch_add(chunk.iter().sum(), Relaxed);
+    ///     });
+    /// })?;
+    /// assert_eq!(sum.into_inner()?.into_inner(), 1000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Panics
     ///
@@ -199,6 +213,17 @@ impl<V, B, R> Handle<V, B, R> {
 
     /// Declares that a loop changes the datum in chunks of `size` elements. Each is an item,
     /// `&mut [T]`; the last one may be shorter. The rest is as for [`chunks`](Handle::chunks).
+    ///
+    /// ```
+    /// use millpond::{Handle, Runtime, Spawn, each};
+    ///
+    /// let (rt, rows) = (Runtime::new()?, Handle::new(vec![0; 12]));
+    /// rt.scope(|s| {
+    ///     s.for_each(each::indexed(rows.chunks_mut(4)), |(i, row)| row.fill(i));
+    /// })?;
+    /// assert_eq!(rows.into_inner()?, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Panics
     ///

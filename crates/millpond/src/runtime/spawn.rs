@@ -241,7 +241,7 @@ pub trait Spawn<'s>: Sized {
     ///     s.for_each((each::zip(y.inout(), matrix.chunks(200)), x.read()), |((y, row), x)| {
     ///         *y = row.iter().zip(x).map(|(a, x)| a * x).sum();
     ///     });
-    ///     s.spawn((y.read(), norm.write()), |(y, norm)| norm.set(y.iter().map(|y| y.abs()).fold(0.0, f64::max)));
+    ///     s.spawn((y.read(), norm.write()), |(y, norm)| norm.set(y.iter().copied().fold(0.0, f64::max)));
     /// })?;
     /// assert_eq!(norm.into_inner()?, 600.0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
