@@ -6,7 +6,6 @@
 //! (`sync::global`) do not wait.
 
 use std::cell::Cell;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use super::global::atomic::{AtomicU64 as Count, Ordering::Relaxed};
@@ -23,12 +22,23 @@ const OFF: u64 = 1;
 /// The first state of a thread. It depends on the seed and on the number of earlier threads.
 #[cold]
 fn first_state() -> u64 {
-    static SEED: OnceLock<Option<u64>> = OnceLock::new();
     static THREADS: Count = Count::new(1);
-    let seed = || std::env::var("MILLPOND_YIELDS").ok().map(|seed| seed.parse().expect("MILLPOND_YIELDS is a number"));
-    let Some(seed) = *crate::sync::fork::once(&SEED, seed) else { return OFF };
+    let Some(seed) = seed() else { return OFF };
     let thread = THREADS.fetch_add(1, Relaxed);
     ((seed << 32) ^ thread).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 2
+}
+
+/// The seed of `MILLPOND_YIELDS`, if it is set. Each thread that comes first reads it: a lock would
+/// call this module again, and a `OnceLock` might be half initialized in the child of a fork.
+fn seed() -> Option<u64> {
+    const UNREAD: u64 = u64::MAX;
+    const UNSET: u64 = u64::MAX - 1;
+    static SEED: Count = Count::new(UNREAD);
+    if SEED.load(Relaxed) == UNREAD {
+        let seed = std::env::var("MILLPOND_YIELDS").ok();
+        SEED.store(seed.map_or(UNSET, |seed| seed.parse().expect("MILLPOND_YIELDS is a number")), Relaxed);
+    }
+    Some(SEED.load(Relaxed)).filter(|&seed| seed != UNSET)
 }
 
 /// Sometimes waits a little: a spin, a yield or, rarely, a sleep. The sleep is longer than a scope
