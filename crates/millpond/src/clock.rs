@@ -25,6 +25,9 @@ fn nanoseconds() -> u64 {
 /// The rate of [`ticks`], from a short measurement.
 pub(crate) fn ticks_per_ns() -> f64 {
     static RATE: OnceLock<f64> = OnceLock::new();
+    if let Some(rate) = RATE.get() {
+        return *rate;
+    }
     // Before, because one initialization must not contain another.
     let _started = nanoseconds();
     *once(&RATE, || {

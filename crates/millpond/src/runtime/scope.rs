@@ -26,8 +26,7 @@ use crate::worker::cancel::CancelToken;
 use crate::worker::complete::{serves, settle};
 use crate::worker::config::Inline;
 use crate::worker::engine::store::TaskStore;
-use crate::worker::external::Admission;
-use crate::worker::external::HandleState;
+use crate::worker::external::{Admission, HandleState};
 use crate::worker::scope_state::ScopeState;
 use crate::worker::{Worker, grain};
 
