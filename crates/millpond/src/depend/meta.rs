@@ -37,7 +37,7 @@ impl Meta {
     }
 
     /// Prefetches its line for a write.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub(crate) fn prefetch(&self) {
         crate::sync::prefetch_for_write(NonNull::from(self).cast(), size_of::<Meta>());
     }

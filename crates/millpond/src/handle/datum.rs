@@ -203,7 +203,7 @@ impl Datum {
     /// Notes an access at position `arg` of the task at `order`. If the task already has another
     /// access, returns the position of the first one. The same position may be noted again, because
     /// a spawn that cannot run its leaf inline checks twice.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub(crate) fn note_use(&self, order: u64, arg: usize) -> Option<usize> {
         let (last, this) = (self.last_use.get(), ((order + 1) << ARG_BITS) | (arg as u64).min(ARG_MASK));
         if last >> ARG_BITS == order + 1 && (last != this || arg as u64 >= ARG_MASK) {
@@ -253,7 +253,7 @@ impl Datum {
     }
 
     /// Adds an access of `mode` to the count of generations. Returns the number of its generation.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub(crate) fn enter_group(&self, mode: Mode) -> u32 {
         self.quiet.set(false);
         self.seen_in.store(0, Ordering::Relaxed);

@@ -10,7 +10,6 @@
 //! Under `deterministic`, it combines large parts in a tree of fixed shape, and small ones in
 //! reference order at the end ([`parts`]). A later task reuses the storage of a combined part.
 
-use std::iter;
 use std::ptr::NonNull;
 
 use self::erased::Operator;
@@ -280,14 +279,18 @@ impl Reduction {
     /// Combines the remaining parts into the version, for the combine task. A panic of the reducer
     /// is that task's failure.
     pub(crate) fn combine(&self) -> Result<(), PanicPayload> {
-        let (mut left, failed) = self.parts.end();
-        let combine = |part| {
+        let (left, failed) = self.parts.end();
+        let mut result = failed.map_or(Ok(()), Err);
+        for part in left {
+            if result.is_err() {
+                self.discard(part, true);
+                continue;
+            }
             // SAFETY: the combine task is an `inout`, so it has the version alone, and the value is
             // there. The part is a full room that is on no list.
-            unsafe { self.operator.combine(self.version().value(), part) }.and_then(|spare| self.free_spare(spare))
-        };
-        let result = failed.map_or(Ok(()), Err).and_then(|()| left.try_for_each(combine));
-        left.for_each(|part| self.discard(part, true));
+            let combined = unsafe { self.operator.combine(self.version().value(), part) };
+            result = combined.and_then(|spare| self.free_spare(spare));
+        }
         result
     }
 
@@ -309,8 +312,13 @@ impl Reduction {
         // SAFETY: `open` leaked a box.
         let reduction = unsafe { Box::from_raw(this.as_ptr()) };
         let (not_combined, _failed) = reduction.parts.end();
-        let spares = iter::from_fn(|| reduction.parts.spare());
-        let free = |dropped: Dropped, spare| dropped.and(reduction.free_spare(spare));
-        not_combined.map(Spare::Identity).chain(spares).fold(Ok(()), free)
+        let mut dropped = Ok(());
+        for part in not_combined {
+            dropped = dropped.and(reduction.free_spare(Spare::Identity(part)));
+        }
+        while let Some(spare) = reduction.parts.spare() {
+            dropped = dropped.and(reduction.free_spare(spare));
+        }
+        dropped
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn alloc<B>() -> NonNull<B> {
 }
 
 // Not generic, so that a program contains it once. The same holds for `free_of`.
-#[inline]
+#[cfg_attr(not(debug_assertions), inline)]
 fn alloc_of(layout: Layout) -> NonNull<u8> {
     let kept = match class_of(layout) {
         Some(class) => with_shelf(class, Shelf::take).flatten(),
@@ -75,7 +75,7 @@ pub(super) unsafe fn free<B>(block: NonNull<B>) {
 /// # Safety
 ///
 /// The block came from `alloc_of` for this layout, and no code uses it.
-#[inline]
+#[cfg_attr(not(debug_assertions), inline)]
 unsafe fn free_of(block: NonNull<u8>, layout: Layout) {
     // SAFETY: the caller gives up the block, and it is of that class.
     let keep = |shelf: &Shelf, class| unsafe { shelf.keep(class, block) };

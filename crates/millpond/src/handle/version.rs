@@ -178,7 +178,7 @@ pub(crate) fn take_lock() -> Box<dyn std::any::Any> {
 }
 
 impl Version {
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub(crate) fn new(kind: &'static VersionKind, place: Place, value: NonNull<()>) -> Self {
         Version {
             meta: Meta::default(),

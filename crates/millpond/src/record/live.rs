@@ -181,11 +181,11 @@ impl Table {
         match event.what {
             What::Opened { scope, within, place } => {
                 self.spawned(track, scope, at, Entry { spawner: within, place, ..Entry::default() });
-                self.with(scope, |entry| entry.runs = Some((at, track)));
+                self.with(scope, &|entry| entry.runs = Some((at, track)));
             }
             What::Session { scope, place } => {
                 self.spawned(track, scope, at, Entry { place, ..Entry::default() });
-                self.with(scope, |entry| (entry.runs, entry.ended) = (Some((at, track)), Some(at)));
+                self.with(scope, &|entry| (entry.runs, entry.ended) = (Some((at, track)), Some(at)));
                 // Its completion may have been read before, from the event buffer of the worker
                 // that has completed it.
                 self.leave(scope);
@@ -194,25 +194,25 @@ impl Table {
                 let known = Entry { role: Some(role), spawner, order, place, ..Entry::default() };
                 self.spawned(track, task, at, known);
             }
-            What::Named { name } => self.with_last(track, |entry| entry.name = Some(name)),
-            What::Indexed { count, indices } => self.with_last(track, |entry| entry.indices = (indices, count)),
+            What::Named { name } => self.with_last(track, &|entry| entry.name = Some(name)),
+            What::Indexed { count, indices } => self.with_last(track, &|entry| entry.indices = (indices, count)),
             What::Declared { mode, datum } => self.access(track, mode, datum),
-            What::Granted { task, access, .. } => self.with(task, |entry| entry.grant(at, access)),
-            What::Handed { task, access, .. } => self.with(task, |entry| entry.hand(at, access)),
-            What::Started { task } => self.with(task, |entry| entry.runs = Some((at, track))),
+            What::Granted { task, access, .. } => self.with(task, &|entry| entry.grant(at, access)),
+            What::Handed { task, access, .. } => self.with(task, &|entry| entry.hand(at, access)),
+            What::Started { task } => self.with(task, &|entry| entry.runs = Some((at, track))),
             What::Waits { body, cause, on } => {
-                self.with(body, |entry| entry.stands = Some(Stands { since: at, cause, on }));
+                self.with(body, &|entry| entry.stands = Some(Stands { since: at, cause, on }));
             }
             What::Resumed { body } => {
-                self.with(body, |entry| (entry.stands, entry.runs) = (None, Some((at, track))));
+                self.with(body, &|entry| (entry.stands, entry.runs) = (None, Some((at, track))));
             }
             What::Set { body, datum, .. } => self.set(body, datum),
             What::Ended { body, .. } => {
-                self.with(body, |entry| entry.ended = Some(at));
+                self.with(body, &|entry| entry.ended = Some(at));
                 self.leave(body);
             }
             What::Completed { body } => {
-                self.with(body, |entry| entry.completed = true);
+                self.with(body, &|entry| entry.completed = true);
                 self.leave(body);
             }
             What::Spawning { .. } | What::Issued { .. } | What::Joined { .. } => {}
@@ -240,7 +240,7 @@ impl Table {
     }
 
     /// Changes the entry of a body, unless the body is complete.
-    fn with(&mut self, id: Id, change: impl FnOnce(&mut Entry)) {
+    fn with(&mut self, id: Id, change: &dyn Fn(&mut Entry)) {
         if let Some(entry) = self.entries.get_mut(&id) {
             return change(entry);
         }
@@ -250,7 +250,7 @@ impl Table {
         }
     }
 
-    fn with_last(&mut self, track: Track, change: impl FnOnce(&mut Entry)) {
+    fn with_last(&mut self, track: Track, change: &dyn Fn(&mut Entry)) {
         if let Some(last) = self.tracks.get(&track.number).map(|track| track.last) {
             self.with(last, change);
         }
@@ -268,7 +268,7 @@ impl Table {
             let set = spawner.and_then(|spawner| self.sets.get(&(spawner, datum)));
             sets = set.copied().unwrap_or(0);
         }
-        self.with_last(track, |entry| entry.add_access(mode, datum, sets));
+        self.with_last(track, &|entry| entry.add_access(mode, datum, sets));
         self.forget_sets();
     }
 

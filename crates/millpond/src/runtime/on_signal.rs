@@ -93,7 +93,7 @@ impl OnSignal {
         // If the next step fails, this is dropped, which closes the pipe.
         let this = OnSignal { handler: pipe::register(signal, tell)?, printed: Arc::clone(&printed) };
         let listen = move || while was_told(&mut told) && print(&printed) {};
-        threads::start("millpond-dump".to_owned(), listen)?;
+        threads::start("millpond-dump".to_owned(), Box::new(listen))?;
         Ok(this)
     }
 }

@@ -61,7 +61,7 @@ pub(super) fn begin<E: Engine>(shared: &Arc<Shared<E>>) -> Result<Option<Watchdo
             let _ = io::stderr().write_all(told.look(&dump).as_bytes());
         }
     };
-    drop(threads::start("millpond-watchdog".to_owned(), look).map_err(BuildError::Thread)?);
+    drop(threads::start("millpond-watchdog".to_owned(), Box::new(look)).map_err(BuildError::Thread)?);
     Ok(Some(Watchdog(watch)))
 }
 

@@ -100,7 +100,7 @@ impl<E: WorkerEngine> Worker<E> {
     fn lets_any_end(&self, scope_state: &ScopeState) -> bool {
         let before = scope_state.outstanding();
         let any_end = || scope_state.outstanding() < before;
-        self.watch_others(any_end);
+        self.watch_others(&any_end);
         any_end()
     }
 
@@ -119,7 +119,7 @@ impl<E: WorkerEngine> Worker<E> {
             let waiter = Waiter::new(self.seat());
             if scope_state.watch_for_room(&waiter, seen) && waiter.park() {
                 // A completion on this worker wakes no thread.
-                self.wait_on_carrier(&waiter, Awaited::Below(scope_state.into()), || {
+                self.wait_on_carrier(&waiter, Awaited::Below(scope_state.into()), &|| {
                     self.shared().has_room(scope_state, bytes, true)
                 });
                 if !waiter.is_delivered() && !scope_state.unwatch_room() {

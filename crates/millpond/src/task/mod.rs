@@ -109,14 +109,14 @@ impl Shape {
     }
 
     /// The end of the parts before the payload.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     fn payload_after(self) -> usize {
         if self.nest { self.frame_at() + FRAME_HEAD + self.accesses * HELD_STRIDE } else { self.records_end() }
     }
 
     /// The size of the whole block. It includes spare bytes for a payload that needs a larger
     /// alignment than blocks have.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub(crate) fn block_size(self, payload: Layout) -> usize {
         let (align, more) = (payload.align().min(BLOCK_ALIGN), payload.align().saturating_sub(BLOCK_ALIGN));
         self.payload_after().next_multiple_of(align) + more + payload.size()
@@ -142,7 +142,7 @@ impl TaskRef {
     ///
     /// `block` is at least as large as `Shape::block_size` of the parts, and no other code uses it.
     /// Only a stale join may load its first word.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub(crate) unsafe fn create(block: Block, new: NewTask) -> TaskRef {
         let header: NonNull<Header> = block.start.cast();
         // SAFETY: the first word of a block is only ever used as a `State`, and zero is a valid
@@ -270,7 +270,7 @@ impl TaskRef {
     /// # Safety
     ///
     /// The block was made for this shape, and for a payload of this alignment.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub(crate) unsafe fn payload_of(self, shape: Shape, align: usize) -> NonNull<()> {
         let after = shape.payload_after();
         if align <= BLOCK_ALIGN {

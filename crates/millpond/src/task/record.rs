@@ -54,7 +54,7 @@ impl Record {
     /// A record that will be `behind` bytes behind its task's header. The header's address must be
     /// exposed before [`task`](Record::task) is called. The scheme orders the access by its mode,
     /// or as an `inout`.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub(crate) fn new(target: NonNull<()>, behind: usize, number: u32, declared: Mode, as_inout: bool) -> Self {
         let as_inout = if as_inout { AS_INOUT } else { 0 };
         let behind = ((behind / UNIT) as u32) << BEHIND_SHIFT | as_inout | declared as u32;

@@ -86,7 +86,7 @@ impl Member<'_> {
             }
         } else {
             // The worker may owe a check (S6 of `worker::sleep`). It checks at once.
-            let _owes = phase.sleep.wait(number, || has_work() || phase.all_are_idle());
+            let _owes = phase.sleep.wait(number, &|| has_work() || phase.all_are_idle());
         }
         if phase.all_are_idle() && !has_work() {
             self.gone = true;

@@ -50,7 +50,7 @@ impl<E: WorkerEngine> Worker<E> {
                 _ = self.begin_turn(1);
                 self.resume_mail();
                 let begun = self.shared().bodies_begun();
-                if !self.watch_a_while(|| self.shared().bodies_begun() != begun) {
+                if !self.watch_a_while(&|| self.shared().bodies_begun() != begun) {
                     self.run_something(1, false);
                 }
             } else {
@@ -60,7 +60,7 @@ impl<E: WorkerEngine> Worker<E> {
     }
 
     /// Lets other threads run until `enough` is true, or for a limited time.
-    pub(crate) fn watch_others(&self, enough: impl Fn() -> bool) {
+    pub(crate) fn watch_others(&self, enough: &dyn Fn() -> bool) {
         self.log.waits_for_others(|| {
             self.forks.offer_all();
             _ = self.watch_a_while(enough);
@@ -69,7 +69,7 @@ impl<E: WorkerEngine> Worker<E> {
 
     /// Waits long enough for other threads to get a processor and to run short tasks. Returns
     /// whether another thread has worked in place of this one.
-    fn watch_a_while(&self, enough: impl Fn() -> bool) -> bool {
+    fn watch_a_while(&self, enough: &dyn Fn() -> bool) -> bool {
         self.step_back(Leave::Seat);
         let lent = self.lend();
         for turn in 0..YIELDS + SLEEPS {
@@ -86,7 +86,7 @@ impl<E: WorkerEngine> Worker<E> {
 
     /// Lends the seat and waits on this stack until `done` is true. No thread announces that, so
     /// this worker checks at intervals. Returns false if it cannot lend the seat.
-    pub(crate) fn stay_until(&self, done: impl Fn() -> bool) -> bool {
+    pub(crate) fn stay_until(&self, done: &dyn Fn() -> bool) -> bool {
         if !self.may_lend() || !self.lend() {
             return false;
         }

@@ -44,13 +44,13 @@ const OUTSIDE_FIRST: usize = 0;
 
 impl<E: WorkerEngine> Worker<E> {
     /// Runs tasks until `done`. Checks it when the bell has rung, and when there is no work.
-    pub(crate) fn carry_until(&self, done: impl Fn() -> bool) {
+    pub(crate) fn carry_until(&self, done: &dyn Fn() -> bool) {
         self.carry_some_until(u32::MAX, done);
     }
 
     /// Like `carry_until`, but checks `done` after at most `tasks` tasks, or after some time:
     /// nothing notifies the worker.
-    pub(crate) fn carry_some_until(&self, tasks: u32, done: impl Fn() -> bool) {
+    pub(crate) fn carry_some_until(&self, tasks: u32, done: &dyn Fn() -> bool) {
         debug_assert!(self.fibers.current().is_none(), "a fiber parks instead");
         let mut patience = Patience::new();
         loop {
@@ -64,11 +64,11 @@ impl<E: WorkerEngine> Worker<E> {
             // The suspended bodies may hold locks. If a body waits for something outside the
             // runtime, it must not meet them on its thread.
             let at_most = (tasks != u32::MAX).then_some(PAUSE);
-            if self.fibers.parked() > 0 && self.wait_with_bodies(at_most, &mut patience, &done) {
+            if self.fibers.parked() > 0 && self.wait_with_bodies(at_most, &mut patience, done) {
                 continue;
             }
             if !self.run_something(tasks, used_up) {
-                self.sleep_until(&done);
+                self.sleep_until(done);
             }
         }
     }
@@ -228,7 +228,7 @@ impl<E: WorkerEngine> Worker<E> {
 
     /// Without work: gives back what this worker holds for others, and sleeps until something
     /// arrives.
-    fn sleep_until(&self, done: &impl Fn() -> bool) {
+    fn sleep_until(&self, done: &dyn Fn() -> bool) {
         let had_tally = self.tally.get().0.is_some();
         self.flush_all();
         if had_tally {
@@ -243,7 +243,7 @@ impl<E: WorkerEngine> Worker<E> {
         }
         let steals = || E::Tasks::steal_stack_jobs(self);
         let found = || self.has_mail() || done() || shared.has_tasks() || steals();
-        let owes = shared.sleep.wait_watching(self.seat.index(), found, || E::Tasks::nap(self));
+        let owes = shared.sleep.wait_watching(self.seat.index(), &found, &|| E::Tasks::nap(self));
         E::Tasks::end_nap(self);
         shared.pool.hungry(false);
         if self.log.is_on() {
@@ -264,7 +264,7 @@ impl<E: WorkerEngine> Worker<E> {
     pub(crate) fn live(&self) {
         let shared = self.shared();
         if !shared.spares.has(self.seat.index()) {
-            return self.carry_until(|| shared.is_shut_down());
+            return self.carry_until(&|| shared.is_shut_down());
         }
         // Reserves a stack now, because the system has just had room for one. If there is none, the
         // first task finds out.
@@ -313,7 +313,7 @@ impl<E: WorkerEngine> Worker<E> {
     /// Called before a caller gives up its seat. Leaves behind no task that only this seat could
     /// run, no body that only it could resume, and nothing that it holds for others.
     pub(crate) fn leave_seat(&self) {
-        self.carry_until(|| self.fibers.parked() == 0);
+        self.carry_until(&|| self.fibers.parked() == 0);
         self.shared().memory.idle(self.memory_local());
         // A new stack costs the next caller about 10 µs. Caller contexts keep none: there may be
         // many, and they are rarely used again.

@@ -14,11 +14,15 @@ mod loom_tests;
 
 /// The record with the next exclusion, in order of address, after the version at `after`.
 fn next_after(task: TaskRef, after: *const Version) -> Option<NonNull<Record>> {
-    let commutative = task.records().iter().filter(|record| record.mode() == Mode::Commutative);
-    commutative
-        .filter(|record| ptr::from_ref(record.version()) > after)
-        .min_by_key(|record| ptr::from_ref(record.version()))
-        .map(NonNull::from)
+    let mut next: Option<&Record> = None;
+    for record in task.records() {
+        let version = ptr::from_ref(record.version());
+        let is_first = next.is_none_or(|next| version < ptr::from_ref(next.version()));
+        if record.mode() == Mode::Commutative && version > after && is_first {
+            next = Some(record);
+        }
+    }
+    next.map(NonNull::from)
 }
 
 /// Takes the exclusions that come after `after`. Returns false if the task waits for one: a later
@@ -79,17 +83,25 @@ impl<E: WorkerEngine> Worker<E> {
     }
 
     pub(crate) fn try_exclude_all_here(&self, task: TaskRef) -> bool {
-        let commutative = || task.records().iter().filter(|record| record.mode() == Mode::Commutative);
-        let taken = commutative().take_while(|record| record.version().exclusion.try_acquire()).count();
-        let all = taken == commutative().count();
-        if !all {
-            commutative().take(taken).for_each(|record| self.release_exclusion(task, record.version()));
+        let records = task.records();
+        for (place, record) in records.iter().enumerate() {
+            if record.mode() == Mode::Commutative && !record.version().exclusion.try_acquire() {
+                self.release_exclusions_of(task, &records[..place]);
+                return false;
+            }
         }
-        all
+        true
     }
 
     pub(crate) fn release_exclusions_here(&self, task: TaskRef) {
-        let commutative = task.records().iter().filter(|record| record.mode() == Mode::Commutative);
-        commutative.for_each(|record| self.release_exclusion(task, record.version()));
+        self.release_exclusions_of(task, task.records());
+    }
+
+    fn release_exclusions_of(&self, task: TaskRef, records: &[Record]) {
+        for record in records {
+            if record.mode() == Mode::Commutative {
+                self.release_exclusion(task, record.version());
+            }
+        }
     }
 }

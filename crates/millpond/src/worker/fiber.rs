@@ -92,7 +92,11 @@ fn most_stacks() -> usize {
 
 /// Checks that the system has `number` stacks of this size: reserves them all, and gives them back.
 pub(crate) fn try_stacks(number: usize, size: usize) -> io::Result<()> {
-    (0..number).map(|_| DefaultStack::new(size)).collect::<io::Result<Vec<_>>>().map(drop)
+    let mut stacks = Vec::new();
+    for _ in 0..number {
+        stacks.push(DefaultStack::new(size)?);
+    }
+    Ok(())
 }
 
 /// Whether the system has refused a stack, and none was given back since.

@@ -341,7 +341,7 @@ impl<E: WorkerEngine> Worker<E> {
         }
         self.put_first(task);
         let begun = self.shared().bodies_begun();
-        self.watch_others(|| self.shared().bodies_begun() != begun);
+        self.watch_others(&|| self.shared().bodies_begun() != begun);
     }
 
     /// Waits without running anything on this stack, unless the wait takes long

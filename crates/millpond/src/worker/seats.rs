@@ -173,12 +173,16 @@ impl<E: WorkerEngine> Shared<E> {
         let idle = if pool.waits_busily() { Idle::Busy } else { config.idle };
         let sleep = Arc::new(Sleep::new(seats, idle));
         let (memory, memory_locals) = E::Memory::with(seats, &choices.memory);
-        let locals = pool_locals.into_iter().zip(memory_locals).enumerate();
-        let workers =
-            locals.map(|(i, (p, m))| Worker::new(i, Arc::clone(&sleep), &config, &recorder, (p, m, tracker.local())));
-        let workers: Box<[Worker<E>]> = workers.collect();
+        let mut workers = Vec::with_capacity(seats);
+        for (pool_local, memory_local) in pool_locals.into_iter().zip(memory_locals) {
+            let locals = (pool_local, memory_local, tracker.local());
+            workers.push(Worker::new(workers.len(), Arc::clone(&sleep), &config, &recorder, locals));
+        }
+        let workers = workers.into_boxed_slice();
         if let Some(live) = &live {
-            workers.iter().for_each(|worker| live.expect(worker.log.track()));
+            for worker in &workers {
+                live.expect(worker.log.track());
+            }
         }
         let caller_seats = Mutex::new(CallerSeats { seats: free, vacant: Vec::new(), caller_contexts: Vec::new() });
         let shut_down = AtomicBool::new(false);
@@ -205,7 +209,9 @@ impl<E: WorkerEngine> Shared<E> {
             caller_seats,
             inject_lock,
         });
-        this.workers.iter().for_each(|worker| worker.attach(NonNull::from(&*this)));
+        for worker in &this.workers {
+            worker.attach(NonNull::from(&*this));
+        }
         this
     }
 
@@ -255,13 +261,16 @@ impl<E: WorkerEngine> Shared<E> {
     pub(crate) fn counts(&self) -> Vec<WorkerCounts> {
         let (workers, caller_seats) = self.workers.split_at(self.config.workers);
         let mut counts: Vec<_> = workers.iter().map(Worker::counts).collect();
-        caller_seats.iter().for_each(|caller_seat| counts[0].add(caller_seat.counts()));
+        for caller_seat in caller_seats {
+            counts[0].add(caller_seat.counts());
+        }
         // In the child of a fork, a thread of the parent may have left the lock taken.
         let caller_seats = if self.is_forked() { self.caller_seats.try_lock() } else { Some(self.caller_seats.lock()) };
-        caller_seats
-            .iter()
-            .flat_map(|caller_seats| &caller_seats.caller_contexts)
-            .for_each(|caller_context| counts[0].add(caller_context.counts()[0]));
+        if let Some(caller_seats) = caller_seats {
+            for caller_context in &caller_seats.caller_contexts {
+                counts[0].add(caller_context.counts()[0]);
+            }
+        }
         counts
     }
 
@@ -295,19 +304,18 @@ impl<E: WorkerEngine> Shared<E> {
     pub(crate) fn shut_down(&self) {
         self.shut_down.store(true, Ordering::Release);
         self.sleep.wake_all();
-        self.caller_seats.lock().caller_contexts.iter().for_each(|caller_context| caller_context.shut_down());
+        for caller_context in &self.caller_seats.lock().caller_contexts {
+            caller_context.shut_down();
+        }
     }
 
     /// The spare threads that were started, here and in caller contexts.
     pub(crate) fn spare_threads(&self) -> Vec<std::thread::JoinHandle<()>> {
-        let of_caller_contexts: Vec<_> = self
-            .caller_seats
-            .lock()
-            .caller_contexts
-            .iter()
-            .flat_map(|caller_context| caller_context.spares.threads())
-            .collect();
-        self.spares.threads().into_iter().chain(of_caller_contexts).collect()
+        let mut threads = self.spares.threads();
+        for caller_context in &self.caller_seats.lock().caller_contexts {
+            threads.extend(caller_context.spares.threads());
+        }
+        threads
     }
 
     /// Lets a spare thread work in place of this waiting one. Returns false if there is none.

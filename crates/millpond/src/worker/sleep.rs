@@ -230,8 +230,8 @@ impl Sleep {
     /// must not panic.
     ///
     /// Returns true if the worker owes a look for work (S6).
-    pub(crate) fn wait(&self, seat: usize, found: impl FnMut() -> bool) -> bool {
-        self.wait_watching(seat, found, || None)
+    pub(crate) fn wait(&self, seat: usize, found: &dyn Fn() -> bool) -> bool {
+        self.wait_watching(seat, found, &|| None)
     }
 
     /// Like `wait`, but the worker blocks at most for the time that `watch` returns, and then looks
@@ -239,10 +239,10 @@ impl Sleep {
     pub(crate) fn wait_watching(
         &self,
         seat: usize,
-        mut found: impl FnMut() -> bool,
-        mut watch: impl FnMut() -> Option<Duration>,
+        found: &dyn Fn() -> bool,
+        watch: &dyn Fn() -> Option<Duration>,
     ) -> bool {
-        if spin(self.idle, &mut found) {
+        if spin(self.idle, found) {
             return false;
         }
         let seat = &*self.seats[seat];
@@ -278,9 +278,9 @@ impl Sleep {
     /// Looks for a while, like a worker before it sleeps. Returns whether `found` has returned
     /// true. The time is limited even where workers never sleep, because this thread waits and must
     /// lend its seat.
-    pub(crate) fn look(&self, mut found: impl FnMut() -> bool) -> bool {
+    pub(crate) fn look(&self, found: &dyn Fn() -> bool) -> bool {
         let idle = if self.idle == Idle::Busy { Idle::Hybrid } else { self.idle };
-        spin(idle, &mut found)
+        spin(idle, found)
     }
 
     /// S4, after the sleeper has found work.

@@ -192,7 +192,7 @@ impl<E: WorkerEngine> Worker<E> {
     pub(super) fn suspend(&self, waiter: &Waiter, awaited: Awaited) {
         debug_assert_eq!(self.forks.private(), Private::None, "forks of one stack only (`forks`, 5)");
         match self.fibers.current() {
-            None => self.wait_on_carrier(waiter, awaited, || false),
+            None => self.wait_on_carrier(waiter, awaited, &|| false),
             Some(_) if !waiter.is_outside() && self.may_lend() && self.stay(waiter, awaited) => {}
             Some(fiber) => {
                 self.want_stack_job(awaited);
@@ -253,7 +253,7 @@ impl<E: WorkerEngine> Worker<E> {
 
     /// Like `stay`, for the caller of a scope on its own stack. That thread may have suspended
     /// bodies on fibers. Also returns when `done` is true: tasks of this worker make it true.
-    pub(crate) fn wait_on_carrier(&self, waiter: &Waiter, awaited: Awaited, done: impl Fn() -> bool) {
+    pub(crate) fn wait_on_carrier(&self, waiter: &Waiter, awaited: Awaited, done: &dyn Fn() -> bool) {
         // The available stack jobs run tasks of this caller's own stack. Each needs another stack
         // to run on.
         while self.has_stack_for_task()
@@ -277,11 +277,11 @@ impl<E: WorkerEngine> Worker<E> {
             }
             // This happens with mail, too: a body that wakes itself lets other tasks run.
             let waits = match self.fibers.parked() {
-                0 => self.wait_a_while(Sought::This(awaited), None, &mut patience, &done),
-                _ => self.wait_with_bodies(None, &mut patience, &done),
+                0 => self.wait_a_while(Sought::This(awaited), None, &mut patience, done),
+                _ => self.wait_with_bodies(None, &mut patience, done),
             };
             if !waits {
-                return self.carry_until(|| waiter.is_delivered() || done());
+                return self.carry_until(&|| waiter.is_delivered() || done());
             }
         }
     }
@@ -303,7 +303,7 @@ impl<E: WorkerEngine> Worker<E> {
             return;
         }
         self.step_back(Leave::Seat);
-        shared.sleep.look(|| self.has_mail() || shared.has_work());
+        shared.sleep.look(&|| self.has_mail() || shared.has_work());
     }
 
     /// While bodies of this thread are suspended, its carrier runs only what they wait for. Waits a

@@ -6,7 +6,7 @@
 //! briefly takes 128 MiB if it can.
 
 use std::io;
-use std::sync::mpsc;
+use std::sync::Barrier;
 use std::thread::{Builder, JoinHandle};
 
 use super::current::{Enter, set_home};
@@ -25,19 +25,23 @@ const BYTES_AT_START: usize = 8 << 20;
 /// # Errors
 ///
 /// Fails if the system has no thread or no addresses to give.
-pub(crate) fn start(name: String, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
-    let builder = Builder::new().name(name);
-    let Some(left) = system::addresses_left() else { return builder.spawn(body) };
-    if left < BYTES_AT_START {
+pub(crate) fn start(name: String, body: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> {
+    let left = system::addresses_left();
+    if left.is_some_and(|left| left < BYTES_AT_START) {
         return Err(io::ErrorKind::OutOfMemory.into());
     }
-    let (starts, is_up) = mpsc::channel::<()>();
-    let thread = builder.spawn(move || {
-        drop(std::hint::black_box(Box::new(0_u8)));
-        drop(starts);
+    let is_up = left.map(|_| Arc::new(Barrier::new(2)));
+    let starts = is_up.clone();
+    let thread = Builder::new().name(name).spawn(move || {
+        if let Some(starts) = starts {
+            drop(std::hint::black_box(Box::new(0_u8)));
+            starts.wait();
+        }
         body();
     })?;
-    let _dropped = is_up.recv();
+    if let Some(is_up) = is_up {
+        is_up.wait();
+    }
     Ok(thread)
 }
 
@@ -52,7 +56,7 @@ pub(crate) fn has_room_beside(size: usize) -> bool {
 /// Starts the worker thread of a seat.
 pub(crate) fn start_worker<E: WorkerEngine>(shared: &Arc<Shared<E>>, seat: usize) -> io::Result<JoinHandle<()>> {
     let (shared, inherited) = (Arc::clone(shared), pin::inherited());
-    start(format!("millpond-{seat}"), move || {
+    let body = move || {
         pin::release(inherited);
         // A spare thread works in place of any worker, so it is not pinned.
         if shared.config.pin && !shared.spares.has(seat) {
@@ -63,5 +67,6 @@ pub(crate) fn start_worker<E: WorkerEngine>(shared: &Arc<Shared<E>>, seat: usize
         let worker = shared.worker(seat);
         let _entered = Enter::new(worker);
         worker.live();
-    })
+    };
+    start(format!("millpond-{seat}"), Box::new(body))
 }

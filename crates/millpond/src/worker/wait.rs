@@ -130,7 +130,7 @@ impl Seat {
                 return;
             }
             // Without a pool there is no work to find.
-            self.sleep.wait(self.index, || self.has_mail());
+            self.sleep.wait(self.index, &|| self.has_mail());
         }
     }
 

@@ -219,9 +219,14 @@ impl Split {
     /// Makes one round over the other seats, starting at a random one.
     fn rob<G: PartialEq>(&self, local: &mut Seat, group: impl Fn(TaskRef) -> Option<G>) -> Option<TaskRef> {
         let seats = self.thieves.len();
-        let (own, start) = (local.number, local.random.below(seats));
-        for victim in (start..seats).chain(0..start).filter(|&victim| victim != own) {
-            let victim = &self.thieves[victim];
+        let mut next = local.random.below(seats);
+        for _ in 0..seats {
+            let seat = next;
+            next = if seat + 1 == seats { 0 } else { seat + 1 };
+            if seat == local.number {
+                continue;
+            }
+            let victim = &self.thieves[seat];
             let Some(task) = persist(victim) else { continue };
             if let Some(first) = group(task) {
                 self.keep_some_of(local, victim, |task| group(task).as_ref() == Some(&first));

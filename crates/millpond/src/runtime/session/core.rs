@@ -230,7 +230,7 @@ impl<E: Engine> Core<E> {
                 // Only the lock holder may read the number of outstanding tasks.
                 Some(worker) => {
                     let begun = self.shared.bodies_begun();
-                    worker.watch_others(|| self.shared.bodies_begun() != begun);
+                    worker.watch_others(&|| self.shared.bodies_begun() != begun);
                 }
                 None => self.wait_for_room(bytes),
             }

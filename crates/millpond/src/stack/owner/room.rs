@@ -111,7 +111,7 @@ impl Worker<StackEngine> {
                 self.carry_until_fewer(frames, fewer);
             } else {
                 frames.leave();
-                self.watch_others(|| waiting(scope_state, frames) < before);
+                self.watch_others(&|| waiting(scope_state, frames) < before);
                 misses = if waiting(scope_state, frames) < before { 0 } else { misses + 1 };
             }
             frames.enter();
@@ -151,7 +151,7 @@ impl Worker<StackEngine> {
             return;
         }
         self.tasks.thief.looks_by_itself(true);
-        self.carry_some_until(TASKS_PER_CHECK, done);
+        self.carry_some_until(TASKS_PER_CHECK, &done);
         self.tasks.thief.looks_by_itself(false);
     }
 }

@@ -97,7 +97,7 @@ impl World {
             if done() {
                 return;
             }
-            self.sleep.wait(0, || self.seat.has_mail() || done());
+            self.sleep.wait(0, &|| self.seat.has_mail() || done());
         }
     }
 

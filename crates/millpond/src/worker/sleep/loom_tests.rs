@@ -60,7 +60,7 @@ impl World {
 
     fn sleep_until_taken(&self, seat: usize, from: &AtomicUsize) {
         while !take(from) {
-            self.sleep.wait(seat, || from.load(Relaxed) != 0);
+            self.sleep.wait(seat, &|| from.load(Relaxed) != 0);
         }
     }
 }
@@ -158,7 +158,7 @@ fn loom_a_call_and_an_arrival() {
         let threads = [spawn(&world, World::publish), spawn(&world, |world| world.send(0))];
         let (mut messages, mut pieces) = (0, 0);
         while messages + pieces < 2 {
-            world.sleep.wait(0, || world.inbox[0].load(Relaxed) + world.pool.load(Relaxed) != 0);
+            world.sleep.wait(0, &|| world.inbox[0].load(Relaxed) + world.pool.load(Relaxed) != 0);
             messages += usize::from(take(&world.inbox[0]));
             pieces += usize::from(take(&world.pool));
         }
@@ -173,7 +173,7 @@ fn loom_a_sleeper_finds_work_while_it_is_chosen() {
     model(|world| {
         let first = spawn(&world, |world| {
             let mut kept = false;
-            world.sleep.wait(0, || {
+            world.sleep.wait(0, &|| {
                 kept = take(&world.inbox[0]);
                 kept
             });
@@ -183,7 +183,7 @@ fn loom_a_sleeper_finds_work_while_it_is_chosen() {
         });
         let second = spawn(&world, |world| {
             while !take(&world.pool) && !take(&world.inbox[1]) {
-                world.sleep.wait(1, || world.pool.load(Relaxed) + world.inbox[1].load(Relaxed) != 0);
+                world.sleep.wait(1, &|| world.pool.load(Relaxed) + world.inbox[1].load(Relaxed) != 0);
             }
         });
         world.inbox[0].fetch_add(1, Relaxed);
@@ -215,12 +215,12 @@ fn loom_a_message_after_the_choice() {
                 if take(&world.pool) {
                     return world.send(1);
                 }
-                owes |= world.sleep.wait(0, || world.inbox[0].load(Relaxed) + world.pool.load(Relaxed) != 0);
+                owes |= world.sleep.wait(0, &|| world.inbox[0].load(Relaxed) + world.pool.load(Relaxed) != 0);
             }
         });
         let second = spawn(&world, |world| {
             while !take(&world.pool) && !take(&world.inbox[1]) {
-                world.sleep.wait(1, || world.pool.load(Relaxed) + world.inbox[1].load(Relaxed) != 0);
+                world.sleep.wait(1, &|| world.pool.load(Relaxed) + world.inbox[1].load(Relaxed) != 0);
             }
         });
         world.publish();
@@ -236,7 +236,7 @@ fn loom_all_are_woken() {
         let sleeper = |seat| {
             move |world: &World| {
                 while world.pool.load(Relaxed) == 0 {
-                    world.sleep.wait(seat, || world.pool.load(Relaxed) != 0);
+                    world.sleep.wait(seat, &|| world.pool.load(Relaxed) != 0);
                 }
             }
         };

@@ -20,11 +20,11 @@ const SPIN_BEFORE_YIELD: Duration = Duration::from_micros(20);
 const MAX_PAUSE_SHIFT: u32 = 5;
 
 /// Looks for work for as long as `idle` says. Returns whether there was work.
-pub(super) fn spin(idle: Idle, found: &mut impl FnMut() -> bool) -> bool {
+pub(super) fn spin(idle: Idle, found: &dyn Fn() -> bool) -> bool {
     match idle {
         Idle::Sleep => false,
         Idle::Hybrid => look_for_a_while(found),
-        Idle::Busy => look(found, || Then::Yield),
+        Idle::Busy => look(found, &|| Then::Yield),
     }
 }
 
@@ -38,9 +38,9 @@ enum Then {
 }
 
 #[cfg(not(loom))]
-fn look_for_a_while(found: &mut impl FnMut() -> bool) -> bool {
+fn look_for_a_while(found: &dyn Fn() -> bool) -> bool {
     let start = Instant::now();
-    look(found, || match start.elapsed() {
+    look(found, &|| match start.elapsed() {
         time if time < SPIN_BEFORE_YIELD => Then::Look,
         time if time < SPIN_BEFORE_SLEEP => Then::Yield,
         _ => Then::Stop,
@@ -49,19 +49,21 @@ fn look_for_a_while(found: &mut impl FnMut() -> bool) -> bool {
 
 /// A model has no time. The sleeper's last look finds everything that spinning would find.
 #[cfg(loom)]
-fn look_for_a_while(_found: &mut impl FnMut() -> bool) -> bool {
+fn look_for_a_while(_found: &dyn Fn() -> bool) -> bool {
     false
 }
 
 /// Looks with pauses that double. A short wait ends soon. During a long wait, the cache lines of
 /// the work stay with the threads that change them.
-fn look(found: &mut impl FnMut() -> bool, then: impl Fn() -> Then) -> bool {
+fn look(found: &dyn Fn() -> bool, then: &dyn Fn() -> Then) -> bool {
     loop {
         for pause in 0..=MAX_PAUSE_SHIFT {
             if found() {
                 return true;
             }
-            (0..1 << pause).for_each(|_| spin_loop());
+            for _ in 0..1 << pause {
+                spin_loop();
+            }
         }
         match then() {
             Then::Look => {}

@@ -74,7 +74,7 @@ fn a_sleeper_owes_a_look_if_it_was_chosen_last() {
     let woken = |wake: fn(&Sleep)| {
         let sleep = Sleep::new(1, Idle::Sleep);
         thread::scope(|scope| {
-            let sleeper = scope.spawn(|| sleep.wait(0, || false));
+            let sleeper = scope.spawn(|| sleep.wait(0, &|| false));
             while sleep.seats[0].state.load(Acquire) != ASLEEP {
                 thread::yield_now();
             }
@@ -84,7 +84,7 @@ fn a_sleeper_owes_a_look_if_it_was_chosen_last() {
     };
     assert!(woken(Sleep::work_arrived));
     assert!(!woken(|sleep| sleep.wake(0)));
-    assert!(!all_registered(1).wait(0, || true), "it has found something itself");
+    assert!(!all_registered(1).wait(0, &|| true), "it has found something itself");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn ping_pong(idle: Idle, rounds: usize) {
         let play = |seat: usize| {
             for round in (seat..rounds).step_by(2) {
                 while turn.load(Acquire) != round {
-                    sleep.wait(seat, || turn.load(Relaxed) == round);
+                    sleep.wait(seat, &|| turn.load(Relaxed) == round);
                 }
                 turn.store(round + 1, Release);
                 if round % 4 < 2 { sleep.wake(1 - seat) } else { sleep.work_arrived() }
@@ -150,7 +150,7 @@ fn bursts(idle: Idle, workers: usize, rounds: usize) {
                 if take(&work) {
                     done.fetch_add(1, Release);
                 } else {
-                    sleep.wait(seat, || work.load(Relaxed) != 0);
+                    sleep.wait(seat, &|| work.load(Relaxed) != 0);
                 }
             }
         };
@@ -201,7 +201,7 @@ fn a_sleeper_uses_no_processor_time() {
         let used = thread::scope(|scope| {
             let sleeper = scope.spawn(|| {
                 let before = processor_time();
-                sleep.wait(0, || false);
+                sleep.wait(0, &|| false);
                 processor_time() - before
             });
             while sleep.sleepers() == 0 {

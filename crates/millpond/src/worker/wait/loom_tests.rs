@@ -48,7 +48,7 @@ impl World {
                 assert_eq!(resumed, waiters.len(), "each once");
                 return;
             }
-            self.seat.sleep.wait(0, || self.seat.has_mail());
+            self.seat.sleep.wait(0, &|| self.seat.has_mail());
         }
     }
 }

@@ -31,7 +31,7 @@ fn model(shape: Shape, threads: [&'static [u32]; 2], check: fn(&[String])) {
             thread::spawn(move || members.iter().for_each(|&member| contribute(&parts, member)))
         };
         threads.map(run).into_iter().for_each(|thread| thread.join().unwrap());
-        check(&parts.end().0.collect::<Vec<_>>());
+        check(&parts.end().0);
     });
 }
 

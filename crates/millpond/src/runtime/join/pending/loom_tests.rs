@@ -63,7 +63,7 @@ impl World {
             while !waiter.is_delivered() {
                 self.seat.take_mail(Waiter::deliver);
                 if !waiter.is_delivered() {
-                    self.sleep.wait(0, || self.seat.has_mail());
+                    self.sleep.wait(0, &|| self.seat.has_mail());
                 }
             }
         }

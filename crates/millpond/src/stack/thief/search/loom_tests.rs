@@ -225,7 +225,7 @@ impl World {
     fn sleep_until_stolen(&self, seat: usize) {
         let (watches, stolen) = (Cell::new(false), Cell::new(None));
         let stolen = loop {
-            self.sleep.wait(seat, || {
+            self.sleep.wait(seat, &|| {
                 stolen.set(self.steal(&watches));
                 stolen.get().is_some() || self.watch(&watches)
             });

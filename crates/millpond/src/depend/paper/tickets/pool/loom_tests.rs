@@ -64,7 +64,7 @@ impl World {
     /// A worker that runs until it has a task, and never returns from that task.
     fn worker(&self, seat: usize) {
         while !self.search() {
-            self.sleep.wait(seat, || self.pool.has_changed());
+            self.sleep.wait(seat, &|| self.pool.has_changed());
         }
     }
 }
