@@ -47,6 +47,10 @@ pub unsafe trait Source {
     type Item;
     type Iter: Iterator<Item = Self::Item>;
     fn count(&self) -> usize;
+    /// The size of an item, to compare loops with the same body.
+    fn weight(&self) -> usize {
+        1
+    }
     /// The items of a range of numbers.
     ///
     /// # Safety
@@ -236,6 +240,10 @@ unsafe impl<'a, T: Sync> Source for Chunks<'a, T> {
         self.slice.len().div_ceil(self.size)
     }
     #[inline]
+    fn weight(&self) -> usize {
+        self.size.min(self.slice.len())
+    }
+    #[inline]
     unsafe fn range(&self, from: usize, to: usize) -> Self::Iter {
         let elements = elements(self.slice.len(), self.size, from, to);
         // SAFETY: the chunks are within the slice.
@@ -258,6 +266,10 @@ unsafe impl<'a, T: Send> Source for ChunksMut<'a, T> {
     #[inline]
     fn count(&self) -> usize {
         self.slice.length.div_ceil(self.size)
+    }
+    #[inline]
+    fn weight(&self) -> usize {
+        self.size.min(self.slice.length)
     }
     #[inline]
     unsafe fn range(&self, from: usize, to: usize) -> Self::Iter {
@@ -289,6 +301,10 @@ unsafe impl<A: Source, B: Source> Source for Zip<A, B> {
     #[inline]
     fn count(&self) -> usize {
         self.a.count().min(self.b.count())
+    }
+    #[inline]
+    fn weight(&self) -> usize {
+        self.a.weight().max(self.b.weight())
     }
     #[inline]
     unsafe fn range(&self, from: usize, to: usize) -> Self::Iter {
@@ -339,6 +355,10 @@ macro_rules! with_shared {
             #[inline]
             fn count(&self) -> usize {
                 self.source.count()
+            }
+            #[inline]
+            fn weight(&self) -> usize {
+                self.source.weight()
             }
             #[inline]
             unsafe fn range(&self, from: usize, to: usize) -> Self::Iter {

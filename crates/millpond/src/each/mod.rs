@@ -50,6 +50,7 @@ use crate::sync::atomic::Ordering::Relaxed;
 use crate::worker::current;
 use crate::worker::fork::Joiner;
 use crate::worker::forks::{Others, Place};
+use crate::worker::loops::Loops;
 
 mod declared;
 mod items;
@@ -298,6 +299,10 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
         (Self::batch as unsafe fn(&Self, Range<usize>) as *const ()).addr()
     }
 
+    fn note(&self, loops: &Loops, ns_per_item: f64, was_helped: bool) {
+        loops.note(self.kind(), ns_per_item / self.source.weight().max(1) as f64, was_helped);
+    }
+
     /// Runs all items, on a worker. There are at least two.
     #[inline(never)]
     fn start(&self, joiner: &Joiner, all: Range<usize>) {
@@ -308,19 +313,20 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
         }
         let (loops, kind) = (forks.loops(), self.kind());
         let known = loops.known(kind);
-        let expected_ns = known.ns_per_item * count as f64;
+        let known_ns = known.ns_per_unit * self.source.weight() as f64;
+        let expected_ns = known_ns * count as f64;
         if known.is_known() && expected_ns < TINY_NS && loops.skip(kind) {
             // SAFETY: these are all items, once.
             return unsafe { self.batch(all) };
         }
         let are_few = count < FEW_ITEMS_PER_WORKER * forks.workers();
         if known.was_helped && are_few && Self::pays_at_once(joiner, expected_ns) {
-            return self.share(joiner, all, known.ns_per_item, true);
+            return self.share(joiner, all, known_ns, true);
         }
-        let first = if known.is_known() { items_in(FIRST_LOOK_NS, known.ns_per_item) } else { 1 };
-        let plan = Plan { first, ns_per_item: known.ns_per_item, patience_ns: FIRST_LOOK_NS, is_whole: true };
+        let first = if known.is_known() { items_in(FIRST_LOOK_NS, known_ns) } else { 1 };
+        let plan = Plan { first, ns_per_item: known_ns, patience_ns: FIRST_LOOK_NS, is_whole: true };
         if let Some(ran) = self.run(joiner, all, plan, &mut Stopwatch::start()) {
-            loops.note(kind, ran.ns / count as f64, false);
+            self.note(loops, ran.ns / count as f64, false);
             if ran.is_lonely {
                 loops.note_alone(ran.ns);
             }
@@ -404,7 +410,7 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
     fn share(&self, joiner: &Joiner, range: Range<usize>, ns_per_item: f64, at_once: bool) {
         let loops = joiner.forks().loops();
         let (ns_per_item, was_helped) = share::run(self, joiner, range, ns_per_item, at_once);
-        loops.note(self.kind(), ns_per_item, was_helped);
+        self.note(loops, ns_per_item, was_helped);
         loops.note_offer(was_helped);
     }
 }

@@ -10,7 +10,7 @@ const PLACES: usize = 16;
 /// How many runs of a tiny loop are not measured after a measured one.
 const SKIPPED: u8 = 15;
 
-/// Each shorter measurement leaves this part of an item's remembered time. The memory is a maximum
+/// Each shorter measurement leaves this part of the remembered time. The memory is a maximum
 /// that decays, because a loop that is sometimes long must not count as tiny.
 const DECAY: f64 = 7.0 / 8.0;
 
@@ -45,8 +45,8 @@ pub(crate) struct Loops {
 pub(crate) struct Known {
     /// 0 if nothing is known.
     kind: usize,
-    /// The time of an item; 0 if nothing is known.
-    pub(crate) ns_per_item: f64,
+    /// The time of an item, or of an element if the items are chunks; 0 if nothing is known.
+    pub(crate) ns_per_unit: f64,
     /// Whether another worker took part in the last run.
     pub(crate) was_helped: bool,
     skips: u8,
@@ -81,11 +81,11 @@ impl Loops {
     }
 
     /// Notes a measured run.
-    pub(crate) fn note(&self, kind: usize, ns_per_item: f64, was_helped: bool) {
-        let before = self.known(kind).ns_per_item;
+    pub(crate) fn note(&self, kind: usize, ns_per_unit: f64, was_helped: bool) {
+        let before = self.known(kind).ns_per_unit;
         // Not 0, which would mean that nothing is known.
-        let ns_per_item = ns_per_item.max(before * DECAY).max(0.01);
-        self.place(kind).set(Known { kind, ns_per_item, was_helped, skips: SKIPPED });
+        let ns_per_unit = ns_per_unit.max(before * DECAY).max(0.01);
+        self.place(kind).set(Known { kind, ns_per_unit, was_helped, skips: SKIPPED });
     }
 
     /// For how long loops had run alone when this one began, less the time between them.
@@ -154,9 +154,9 @@ mod tests {
         let loops = Loops::default();
         loops.note(64, 1000.0, false);
         loops.note(64, 1.0, false);
-        assert!(loops.known(64).ns_per_item > 800.0);
+        assert!(loops.known(64).ns_per_unit > 800.0);
         (0..60).for_each(|_| loops.note(64, 1.0, false));
-        assert!(loops.known(64).ns_per_item < 2.0);
+        assert!(loops.known(64).ns_per_unit < 2.0);
     }
 
     #[test]
