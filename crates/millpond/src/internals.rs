@@ -1,5 +1,5 @@
-//! What the other crates of this repository need beyond the public items. It is not for programs: it
-//! may change in every version.
+//! What the other crates of this repository need beyond the public items. It is not for programs:
+//! it may change in every version.
 
 pub use crate::runtime::outcome::Tried;
 pub use crate::runtime::spawn::Options as SpawnOptions;

@@ -188,7 +188,8 @@
 //!   pinning.
 //! * [`Session`]: `'static` tasks whose joins are `Send` futures, for async code; [`Permit`]: room
 //!   in its window, awaited.
-//! * [`for_each`], [`each`]: parallel loops. [`join`], [`Joiner`]: plain fork-join. [`ExternalTasks`]: tasks whose preconditions other threads satisfy.
+//! * [`for_each`], [`each`]: parallel loops. [`join`], [`Joiner`]: plain fork-join.
+//!   [`ExternalTasks`]: tasks whose preconditions other threads satisfy.
 //! * [`item`]: values that are put once, and waited for by pending tasks and futures.
 //! * [`Runtime::dump`]: what is unfinished, and what it waits for; on a signal, too
 //!   (`Builder::dump_on_signal`).

@@ -1,5 +1,6 @@
-//! Hostile recordings: files as they should be, of events as no program makes them. They are refused, or reported and
-//! drawn as something; never with a panic, never for ever, and in time for the size of the file.
+//! Hostile recordings: files as they should be, of events as no program makes them. They are
+//! refused, or reported and drawn as something; never with a panic, never for ever, and in time for
+//! the size of the file.
 //!
 //! `MILLPOND_CASES` and `MILLPOND_SEED` as in the test `nested`.
 
@@ -132,7 +133,8 @@ fn contradictions_are_reported_and_drawn() {
     });
 }
 
-/// Where the payloads of a recording are: after the head of each block, which ends with length and checksum.
+/// Where the payloads of a recording are: after the head of each block, which ends with length and
+/// checksum.
 fn payloads(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut start = "millpond".len() + 2;
@@ -245,8 +247,9 @@ const OUTPUTS: [(&str, Output); 3] = [
 /// How many times as large as a small recording a large one is.
 const FOLD: u64 = 16;
 
-/// How many times the time and the bytes of as many small recordings as are as large a large one takes: 1 if linear,
-/// `FOLD` if quadratic. The time is the processor's that this thread has had, which a busy machine does not make longer.
+/// How many times the time and the bytes of as many small recordings as are as large a large one
+/// takes: 1 if linear, `FOLD` if quadratic. The time is the processor's that this thread has had,
+/// which a busy machine does not make longer.
 fn growth(output: Output, small: &Recording, large: &Recording) -> (f64, f64) {
     let cost = |recording: &Recording, times: usize| {
         let began = processor_time();

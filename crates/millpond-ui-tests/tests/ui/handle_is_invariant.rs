@@ -1,4 +1,4 @@
-//! A handle is invariant: else a task could store a short-lived reference through a handle of long-lived ones.
+//! A handle is invariant: otherwise a task could store a short-lived reference in a long-lived one.
 use millpond::{Handle, Runtime, Spawn};
 
 fn main() {

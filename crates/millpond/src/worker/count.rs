@@ -30,11 +30,11 @@
 //!    checks. If the count is the same after the bit is set, the check still holds, and a
 //!    subtraction is still to come. An owner that reads the count later checks for room again after
 //!    it has set the bit.
-//! 7. A scope is *quiet* (quiescent) if no task is outstanding. Tasks that its admission holds do not
-//!    count (4). An owner that waits for that lends its balance to `word`, counts nothing itself
-//!    meanwhile, and sets `QUIET`. Either the scope is quiet already, or a thread will subtract
-//!    down to `OPEN`. That thread clears the bit in the same step and notifies the owner. The owner
-//!    continues when it has cleared the bit itself or was notified.
+//! 7. A scope is *quiet* (quiescent) if no task is outstanding. Tasks that its admission holds do
+//!    not count (4). An owner that waits for that lends its balance to `word`, counts nothing
+//!    itself meanwhile, and sets `QUIET`. Either the scope is quiet already, or a thread will
+//!    subtract down to `OPEN`. That thread clears the bit in the same step and notifies the owner.
+//!    The owner continues when it has cleared the bit itself or was notified.
 //! 8. A session has no owner thread: the thread that holds its lock is the owner
 //!    (`runtime::session::core`). Several threads and futures may wait for room at once, so a list
 //!    replaces `waiter`. Under the lock, each one adds itself to the list and stores in `room_at`

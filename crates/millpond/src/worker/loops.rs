@@ -17,8 +17,8 @@ const DECAY: f64 = 7.0 / 8.0;
 /// After so many offers in a row that brought no helper, the next one waits for `PAUSE_NS`.
 const MAX_UNHELPED: u32 = 2;
 
-/// A worker that was woken looks for work for 50 µs (`sleep::spin`). An offer in each of these times
-/// meets it.
+/// A worker that was woken looks for work for 50 µs (`sleep::spin`). An offer in each of these
+/// times meets it.
 const PAUSE_NS: f64 = 30_000.0;
 
 /// How often the time before a wake-up doubles, while wake-ups bring no helper. If the other

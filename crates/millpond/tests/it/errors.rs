@@ -1,4 +1,5 @@
-//! Bodies that return errors; scopes that stop at the first failure, and what a scope remembers of failures.
+//! Bodies that return errors; scopes that stop at the first failure, and what a scope remembers of
+//! failures.
 
 use std::error::Error as _;
 use std::fmt;
@@ -11,7 +12,8 @@ use crate::common::{alone, builder, limit, must_not_run, sized};
 use crate::lifecycle::resident_kib;
 use millpond::{Engine, Error, Handle, Inline, Kind, Runtime, Spawn, StackEngine};
 
-/// Runs a test under the default scheme and on the dataflow stack, with some numbers of workers and ways to start a leaf.
+/// Runs a test under the default scheme and on the dataflow stack, with some numbers of workers and
+/// ways to start a leaf.
 macro_rules! everywhere {
     ($name:literal, |$rt:ident| $test:block) => {
         fn test<E: Engine>($rt: &Runtime<E>) $test

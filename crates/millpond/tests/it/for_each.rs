@@ -1,4 +1,5 @@
-//! Parallel loops: each item runs once, the result is that of the serial loop, and idle workers join at any time.
+//! Parallel loops: each item runs once, the result is that of the serial loop, and idle workers
+//! join at any time.
 
 mod failures;
 mod tasks;
@@ -78,7 +79,8 @@ fn after(i: usize, before: u64) -> u64 {
     (before ^ i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(17)
 }
 
-/// Runs a plan in one of the ways to write a loop. Each item changes its element, or its chunk's elements, once.
+/// Runs a plan in one of the ways to write a loop. Each item changes its element, or its chunk's
+/// elements, once.
 fn run(plan: Plan, way: usize, data: &mut Vec<u64>) {
     let (size, other) = (1 + plan.steps % 7, vec![7_u64; plan.items + plan.steps % 3]);
     match way {
@@ -145,7 +147,8 @@ fn random_loops_give_the_result_of_the_serial_loop() {
     });
 }
 
-/// The same loop many times: it is known by then, and other workers look for work, sleep, or are about to.
+/// The same loop many times: it is known by then, and other workers look for work, sleep, or are
+/// about to.
 #[test]
 fn a_loop_again_and_again() {
     limit(120, "repeated loops", || {
@@ -250,7 +253,8 @@ fn all_workers_join_a_long_loop() {
     });
 }
 
-/// Almost all of the work is in a few consecutive items, which one thread has claimed: it shares them.
+/// Almost all of the work is in a few consecutive items, which one thread has claimed: it shares
+/// them.
 #[test]
 fn a_piece_that_is_longer_than_expected_is_shared() {
     const ITEMS: usize = 20_000;
@@ -307,7 +311,8 @@ fn loops_in_loops_and_in_joins() {
     });
 }
 
-/// A body keeps a lock over its loop. While it waits for the last items, its thread runs no task that wants the lock.
+/// A body keeps a lock over its loop. While it waits for the last items, its thread runs no task
+/// that wants the lock.
 #[test]
 fn a_lock_over_a_loop() {
     limit(120, "a lock over a loop", || {

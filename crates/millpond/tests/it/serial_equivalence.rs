@@ -1,9 +1,9 @@
-//! Random programs give the serial result: each is run on a runtime of its own configuration, and by an interpreter
-//! that runs tasks where they are spawned.
+//! Random programs give the serial result: each is run on a runtime of its own configuration, and
+//! by an interpreter that runs tasks where they are spawned.
 //!
-//! `MILLPOND_CASES` says how many programs, `MILLPOND_SEED` from which number on, and `MILLPOND_PARTS` has all of them
-//! run with the parts that a failure names; it prints the others, too, the configuration and the program made as small as
-//! possible. A million, optimized:
+//! `MILLPOND_CASES` says how many programs, `MILLPOND_SEED` from which number on, and
+//! `MILLPOND_PARTS` has all of them run with the parts that a failure names; it prints the others,
+//! too, the configuration and the program made as small as possible. A million, optimized:
 //!
 //! ```text
 //! MILLPOND_CASES=1000000 MILLPOND_SEED=1 cargo test --release -p millpond --test it -- serial_equivalence::random
@@ -86,7 +86,8 @@ fn dumping<E: Engine, R>(runtime: &Runtime<E>, run: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Makes a failing program small. A failure may need some luck, so each candidate gets several runs.
+/// Makes a failing program small. A failure may need some luck, so each candidate gets several
+/// runs.
 fn report(seed: u64, program: &Program, config: &Config, first: &str, dog: &Watchdog) -> ! {
     let runtime = config.build();
     let wrong = |program: &Program| on_runtime!(&runtime, rt => wrong(program, config, rt, dog));
@@ -140,7 +141,8 @@ fn every_part_gives_the_serial_result() {
     }
 }
 
-/// Any scheme with any pool and any memory manager: combinations drawn at random, each with a program of its own.
+/// Any scheme with any pool and any memory manager: combinations drawn at random, each with a
+/// program of its own.
 #[test]
 fn random_combinations_give_the_serial_result() {
     silence_expected_panics();
@@ -174,7 +176,8 @@ impl Case<'_> {
     }
 }
 
-/// The test can fail: with two neighbouring tasks exchanged, the interpreter and the runtime disagree.
+/// The test can fail: with two neighbouring tasks exchanged, the interpreter and the runtime
+/// disagree.
 #[test]
 fn a_wrong_interpreter_is_noticed() {
     silence_expected_panics();

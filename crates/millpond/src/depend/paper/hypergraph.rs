@@ -76,8 +76,8 @@ pub type Hypergraph = HypergraphOf<Chain>;
 /// release take O(1), amortised over all accesses.
 pub type EmbeddedHypergraph = HypergraphOf<Threaded>;
 
-/// The hypergraph schemes ([TG](crate#sources) §4.2, Fig. 3): an edge from generation to generation.
-/// A program names them as [`Hypergraph`] and [`EmbeddedHypergraph`].
+/// The hypergraph schemes ([TG](crate#sources) §4.2, Fig. 3): an edge from generation to
+/// generation. A program names them as [`Hypergraph`] and [`EmbeddedHypergraph`].
 ///
 /// Needs the Cargo feature `catalogue`.
 #[derive(Debug)]

@@ -41,8 +41,8 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// In the word of a datum whose owners are readers. The bits below count them. No scope has a number
-/// with this bit.
+/// In the word of a datum whose owners are readers. The bits below count them. No scope has a
+/// number with this bit.
 const LENT: u64 = 1 << 62;
 
 fn is_lent(word: u64) -> bool {

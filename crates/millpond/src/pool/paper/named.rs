@@ -70,8 +70,8 @@ impl Wake for Busy {
 /// The pool of one row of the paper's tables ([TP](crate#sources) §3, §6.3): a placement of queues,
 /// and a rule for when a put wakes a sleeper.
 ///
-/// `V` is a row of [`variants`](crate::pool::variants). [`AnyPool`](crate::pool::AnyPool) can be the
-/// pool of any row. Needs the Cargo feature `catalogue`.
+/// `V` is a row of [`variants`](crate::pool::variants). [`AnyPool`](crate::pool::AnyPool) can be
+/// the pool of any row. Needs the Cargo feature `catalogue`.
 ///
 /// ```
 /// use millpond::pool::{Named, variants::Dq8};

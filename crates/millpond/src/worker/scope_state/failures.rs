@@ -5,9 +5,9 @@
 //! its join still exists, because most joins are dropped where they are made. So:
 //!
 //! 1. The owner counts the existing joins (`ScopeState::joins`) of tasks that did not run at their
-//!    spawn. It does not count joins of tasks in a stack's frame, which would cost such tasks 2 to 5 %.
-//!    So a scope of a stack keeps the failures of its tasks without a value until it ends, or until
-//!    their joins have asked.
+//!    spawn. It does not count joins of tasks in a stack's frame, which would cost such tasks 2 to
+//!    5 %. So a scope of a stack keeps the failures of its tasks without a value until it ends, or
+//!    until their joins have asked.
 //! 2. When the task ends, its failure is kept for a join. The join takes it out. A session's tasks
 //!    know when their joins are dropped.
 //! 3. If the owner finds no join, it forgets the kept failures, except for the task spawned last,

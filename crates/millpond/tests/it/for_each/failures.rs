@@ -15,7 +15,8 @@ fn panics(item: usize) -> ! {
     resume_unwind(Box::new(item))
 }
 
-/// No item runs twice, and none that panics is forgotten. Later loops on the runtime are whole again.
+/// No item runs twice, and none that panics is forgotten. Later loops on the runtime are whole
+/// again.
 #[test]
 fn items_that_panic() {
     limit(120, "panicking items", || {
@@ -126,7 +127,8 @@ fn cancelled_scopes() {
     });
 }
 
-/// A loop in a drop, while the thread unwinds: nothing of it is offered, since a thread that unwinds must not wait.
+/// A loop in a drop, while the thread unwinds: nothing of it is offered, since a thread that
+/// unwinds must not wait.
 #[test]
 fn while_a_panic_unwinds() {
     struct Loops;

@@ -90,7 +90,8 @@ fn with_each_member_of_each_family() {
     }
 }
 
-/// Every access to a slice gives items: the loop does to each element what a leaf does to the whole.
+/// Every access to a slice gives items: the loop does to each element what a leaf does to the
+/// whole.
 #[test]
 fn with_each_kind_of_access() {
     limit(20, "loops by every access", || {

@@ -75,7 +75,8 @@ fn is_one_of(causes: &Causes, label: &Label) -> bool {
     causes.contains(&number(label))
 }
 
-/// With a cancellation: what ran has its serial value, and nothing starts after the scope itself has cancelled.
+/// With a cancellation: what ran has its serial value, and nothing starts after the scope itself
+/// has cancelled.
 fn cancelled(program: &Program, expected: &Expected, outcome: &Outcome) -> Option<String> {
     let run = &outcome.run;
     let ran = (0..program.ids).find_map(|id| {

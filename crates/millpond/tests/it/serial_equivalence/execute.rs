@@ -174,12 +174,13 @@ fn in_scope<E: Engine>(program: &Program, runtime: &Runtime<E>) -> Outcome {
     Outcome { roots: last(slots), run, scope }
 }
 
-/// A session borrows for ever: what its tasks refer to is leaked, and taken back after its end. A panic in between
-/// leaves it leaked.
+/// A session borrows for ever: what its tasks refer to is leaked, and taken back after its end. A
+/// panic in between leaves it leaked.
 fn in_session<E: Engine>(program: &Program, runtime: &Runtime<E>) -> Outcome {
     let leaked_run = NonNull::from(Box::leak(Box::new(Run::new(program))));
     let leaked_body = NonNull::from(Box::leak(Box::new(program.body.clone())));
-    // SAFETY: leaked above and only shared; freed below, when the session has closed and no thread has this reference.
+    // SAFETY: leaked above and only shared; freed below, when the session has closed and no thread
+    // has this reference.
     let run: &'static Run = unsafe { leaked_run.as_ref() };
     // SAFETY: as above.
     let code: &'static Body = unsafe { leaked_body.as_ref() };
@@ -190,8 +191,8 @@ fn in_session<E: Engine>(program: &Program, runtime: &Runtime<E>) -> Outcome {
     slots.0.truncate(program.roots.len());
     let scope = session.close().wait().map(|()| hash);
     let roots = last(slots);
-    // SAFETY: leaked above. The session has closed, so its tasks are complete, and their bodies, which alone were given
-    // the reference, are over.
+    // SAFETY: leaked above. The session has closed, so its tasks are complete, and their bodies,
+    // which alone were given the reference, are over.
     drop(unsafe { Box::from_raw(leaked_body.as_ptr()) });
     // SAFETY: as above.
     let run = unsafe { Box::from_raw(leaked_run.as_ptr()) };
@@ -206,7 +207,8 @@ fn roots(program: &Program, run: &Run) -> Slots<Root> {
     Slots(program.roots.iter().map(root).collect())
 }
 
-/// What an earlier scope has done to the root handles that have a value leaves nothing that the next one could see.
+/// What an earlier scope has done to the root handles that have a value leaves nothing that the
+/// next one could see.
 fn used_before<E: Engine>(program: &Program, slots: &Slots<Root>, runtime: &Runtime<E>) {
     let set = slots.0.iter().zip(&program.roots).filter(|(_, root)| root.1);
     let used = runtime.scope(|s| {
@@ -422,7 +424,8 @@ fn spawn<'s, S: Spawn<'s>, E: Engine>(
     let accesses = slots.accesses(task);
     let holds = doors.holds(task);
     let portable = doors.portable || !task.id.is_multiple_of(3) && task.may_be_portable();
-    // As a macro, since each use makes closures of its own: with a name or not, with a value or not.
+    // As a macro, since each use makes closures of its own: with a name or not, with a value or
+    // not.
     macro_rules! spawn {
         ($with:expr, $finish:expr) => {
             spawn!($with, accesses, std::convert::identity, std::convert::identity, $finish)

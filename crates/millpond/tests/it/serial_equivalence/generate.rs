@@ -21,7 +21,8 @@ struct Taste {
     /// Percent of the operations of a scope that are not spawns.
     others: usize,
     yields: usize,
-    /// Percent of the tasks that have no name and return nothing, besides those of others of which that is so.
+    /// Percent of the tasks that have no name and return nothing, besides those of others of which
+    /// that is so.
     plain: usize,
     /// Whether scopes wait, and use doors.
     waits: bool,
@@ -86,7 +87,8 @@ impl Taste {
         if taste.rng.clone().percent(25) { taste.of_portable_tasks() } else { taste }
     }
 
-    /// Programs most of whose parents may be portable (`Task::may_be_portable`), and their children short.
+    /// Programs most of whose parents may be portable (`Task::may_be_portable`), and their children
+    /// short.
     fn of_portable_tasks(self) -> Self {
         let modes = vec![Mode::Read, Mode::Write, Mode::Inout];
         let (others, yields) = (self.others / 2, self.yields / 5);

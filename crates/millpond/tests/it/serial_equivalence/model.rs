@@ -1,7 +1,7 @@
 //! The serial interpreter: runs a program in reference order and says what must be seen.
 //!
-//! It knows nothing of tasks in flight: a task runs where it is spawned, a parent's children inside it. What it shares
-//! with the bodies that the runtime runs is arithmetic only.
+//! It knows nothing of tasks in flight: a task runs where it is spawned, a parent's children inside
+//! it. What it shares with the bodies that the runtime runs is arithmetic only.
 
 use std::collections::{BTreeMap, BTreeSet};
 

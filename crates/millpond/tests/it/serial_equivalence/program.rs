@@ -128,7 +128,8 @@ impl Mode {
         matches!(self, Mode::Read | Mode::Concurrent)
     }
 
-    /// Whether consecutive accesses form one generation in which the failure of one does not touch the others.
+    /// Whether consecutive accesses form one generation in which the failure of one does not touch
+    /// the others.
     pub fn is_group(self) -> bool {
         self.is_reduction() || matches!(self, Mode::Commutative | Mode::Concurrent)
     }

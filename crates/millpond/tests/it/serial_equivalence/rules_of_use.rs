@@ -15,7 +15,8 @@ enum Right {
 struct Slot {
     id: Id,
     right: Right,
-    /// Others update the value at the same time, or in an order that is not told: it must not be looked at.
+    /// Others update the value at the same time, or in an order that is not told: it must not be
+    /// looked at.
     blind: bool,
     own: bool,
 }
@@ -115,7 +116,8 @@ fn clean_leaf<'a>(leaf: &mut Leaf, uses: impl Iterator<Item = &'a Use>) {
     }
 }
 
-/// Leaves out all but the first access to a datum and what may repeat it, or all but the first other repetition.
+/// Leaves out all but the first access to a datum and what may repeat it, or all but the first
+/// other repetition.
 fn leave_one_duplicate(uses: &mut Vec<Use>, mut twice: bool) {
     let mut seen: Vec<Use> = Vec::new();
     uses.retain(|one| {

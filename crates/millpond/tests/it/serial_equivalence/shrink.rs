@@ -17,7 +17,8 @@ pub fn shrink(program: &Program, fails: impl Fn(&Program) -> bool) -> Program {
     }
 }
 
-/// The program that some steps lead to, each the number of a candidate: how another process is told of it.
+/// The program that some steps lead to, each the number of a candidate: how another process is told
+/// of it.
 pub fn follow(program: &Program, steps: &[usize]) -> Option<Program> {
     let step = |program: Program, &step: &usize| candidates(&program).into_iter().nth(step);
     steps.iter().try_fold(program.clone(), step)
@@ -36,8 +37,8 @@ pub fn path(program: &Program, fails: impl Fn(&[usize]) -> bool) -> Vec<usize> {
     }
 }
 
-/// The program with two neighbouring leaves exchanged whose order is sure to be seen: both update one datum that has
-/// a value, and neither fails by itself.
+/// The program with two neighbouring leaves exchanged whose order is sure to be seen: both update
+/// one datum that has a value, and neither fails by itself.
 pub fn exchange(program: &Program) -> Option<Program> {
     let ops = &program.body.0;
     let updates = |op: &Op| match op {

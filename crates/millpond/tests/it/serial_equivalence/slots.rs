@@ -1,4 +1,5 @@
-//! Handles by id, whatever their rights, and the accesses of a task in one shape: a list for each mode.
+//! Handles by id, whatever their rights, and the accesses of a task in one shape: a list for each
+//! mode.
 
 use millpond::{
     Access, CanWrite, Commutative, ConcOnly, Concurrent, Error, Full, Handle, In, Inout, Out, Read, ReadOnly, Reduce,
@@ -19,7 +20,8 @@ pub enum Slot<B> {
 /// The handles of a scope.
 pub struct Slots<B>(pub Vec<(Id, Slot<B>)>);
 
-/// What every spawn declares. All programs have one type so; arguments are numbered through all lists.
+/// What every spawn declares. All programs have one type so; arguments are numbered through all
+/// lists.
 pub type All<'h, B> = (
     Vec<Access<'h, Value, Read, B>>,
     Vec<Access<'h, Value, Write, B>>,
@@ -31,7 +33,8 @@ pub type All<'h, B> = (
     Vec<Access<'h, Value, Reduce<Compose>, B>>,
 );
 
-/// The same of few accesses of the usual modes, in a type that says how many: a stack lays such tasks down in short form.
+/// The same of few accesses of the usual modes, in a type that says how many: a stack lays such
+/// tasks down in short form.
 pub type Few<'h, B, const R: usize, const W: usize, const I: usize> =
     ([Access<'h, Value, Read, B>; R], [Access<'h, Value, Write, B>; W], [Access<'h, Value, Inout, B>; I]);
 

@@ -1,4 +1,5 @@
-//! The values that random programs compute: a hash of everything read, so that no wrong order goes unseen.
+//! The values that random programs compute: a hash of everything read, so that no wrong order goes
+//! unseen.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -15,7 +16,8 @@ pub fn mix(a: u64, b: u64) -> u64 {
 
 /// A value without its bookkeeping; the serial interpreter works on these alone.
 ///
-/// One word for each kind of update that must not disturb the others: a sum, a set of bits, an affine map.
+/// One word for each kind of update that must not disturb the others: a sum, a set of bits, an
+/// affine map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plain {
     pub sum: u64,
@@ -65,7 +67,8 @@ pub const SHARES: u64 = 1 << 20;
 /// See [`READS`].
 pub const OWNS: u64 = 1 << 40;
 
-/// What the handles hold. It lives on the heap and counts itself, so that leaks and double frees show.
+/// What the handles hold. It lives on the heap and counts itself, so that leaks and double frees
+/// show.
 #[derive(Debug)]
 pub struct Value {
     plain: Box<Plain>,

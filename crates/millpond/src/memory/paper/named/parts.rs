@@ -4,8 +4,8 @@
 //!
 //! A manager ([`Named`](crate::memory::Named)) has *bins*. A bin holds the free blocks of one size
 //! class in one place. [`FreeLists`] says where the bins are, and whether workers balance them.
-//! [`Links`] and [`Refill`] say what a bin consists of. [`Handling`] says in which order the manager
-//! asks its sources.
+//! [`Links`] and [`Refill`] say what a bin consists of. [`Handling`] says in which order the
+//! manager asks its sources.
 //!
 //! ```text
 //!              central             distributed          central and distributed
