@@ -11,7 +11,7 @@ const STEPS: usize = 30;
 
 type Tile = Array2<f64>;
 
-/// One step. `edges` are the cells above, on the left, on the right and below; none where it is cold.
+/// One step. `edges` are the cells above, left, right and below. There are none at the border.
 fn step(tile: &Tile, edges: [Option<ArrayView1<'_, f64>>; 4]) -> Tile {
     let (rows, columns) = tile.dim();
     let mut framed = Tile::zeros((rows + 2, columns + 2));
@@ -49,14 +49,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 scope.task("tile").index([i, j]).spawn(
                     (reads, out.write()),
                     |((above, left, tile, right, below), out)| {
-                        let (above, left) =
-                            (above.map(|tile| tile.row(CELLS - 1)), left.map(|tile| tile.column(CELLS - 1)));
-                        let (right, below) = (right.map(|tile| tile.column(0)), below.map(|tile| tile.row(0)));
+                        let (above, left) = (above.map(|t| t.row(CELLS - 1)), left.map(|t| t.column(CELLS - 1)));
+                        let (right, below) = (right.map(|t| t.column(0)), below.map(|t| t.row(0)));
                         out.set(step(tile, [above, left, right, below]));
                     },
                 );
             }
-            // `write` starts a new version, so the next step need not wait for readers of the old one.
+            // `write` starts a new version: the next step does not wait for readers of the old one.
             std::mem::swap(&mut now, &mut next);
         }
     })?;
