@@ -1,16 +1,17 @@
-//! Compiles the peers that are C++ programs, each to an executable of its own, so that their threads do not meet in one
-//! process. What does not compile is missing, and what the compiler said stands in a file; the build never fails.
+//! Compiles the peers in C++. Each is a separate executable, so that their threads are not in one
+//! process. If one does not compile, it is missing, and a file has the compiler's output. The build
+//! never fails.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A program that is to be made.
+/// A program to build.
 struct Program {
     name: &'static str,
     source: &'static str,
-    /// The compiler, if it is not to be the usual one.
+    /// The compiler, if not the usual one.
     compiler: Option<&'static str>,
-    /// Flags that are tried in turn.
+    /// Flags to try in turn.
     flags: &'static [&'static [&'static str]],
 }
 
@@ -31,7 +32,7 @@ static PROGRAMS: &[Program] = &[
 
 fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("Cargo says where"));
-    // Packages that come or go change these folders.
+    // These folders change when packages are installed or removed.
     for place in ["build.rs", "cpp", "/usr/bin", "/usr/include"].iter().filter(|place| Path::new(place).exists()) {
         println!("cargo::rerun-if-changed={place}");
     }
@@ -39,7 +40,7 @@ fn main() {
     println!("cargo::rustc-env=MILLPOND_PEERS={}", out.display());
     for program in PROGRAMS {
         let (made, said) = (out.join(program.name), out.join(format!("{}.txt", program.name)));
-        // What an earlier build left must not stand for this one. That there was nothing is as good.
+        // Removes the output of an earlier build. It is no error if there is none.
         let _ = std::fs::remove_file(&made);
         let message = compile(program, &made).err().unwrap_or_default();
         std::fs::write(&said, message).expect("the folder that Cargo gave can be written to");

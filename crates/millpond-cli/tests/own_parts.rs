@@ -1,6 +1,6 @@
-//! A program that adds parts of its own to the registry is the whole command with them: two pools, a memory manager and a
-//! scheme, which is from another crate. This test
-//! is such a program, and runs itself as a user runs the command.
+//! A program that adds its own parts to the registry provides the whole command with them. The
+//! parts are two pools, a memory manager, and a scheme from another crate. This test is such a
+//! program, and runs itself as a user runs the command.
 
 use millpond::catalogue::{Registry, Row};
 use millpond::memory::named::{Parts, Variant};
@@ -12,7 +12,7 @@ use millpond_extension_tests::scheme::Queues;
 use serde_json::Value;
 use std::process::{Command, ExitCode};
 
-/// Set where this program is the command.
+/// Set if this program acts as the command.
 const IS_COMMAND: &str = "MILLPOND_TEST_IS_COMMAND";
 
 /// A pool of the paper under another name.
@@ -47,7 +47,7 @@ impl Variant for OwnRow {
 fn registry() -> Registry {
     let pool = Row::of_pool::<OwnPool>("a pool of this program", "this test");
     let memory = Row::of_memory::<OwnMemory>("a memory manager of this program", "this test");
-    // Named, so refused if it is given and the pool has none.
+    // A named option: it is refused if it is given and the pool does not have it.
     let pool = Row { params: &["queues"], ..pool };
     let tuned = Row { params: &["queues"], ..Row::of_pool::<Tuned>("a pool with queues", "this test") };
     let scheme = Row::of_scheme::<Queues>("a scheme of another crate", "this test");
@@ -124,7 +124,7 @@ fn suites_have_them() {
     assert!(all.iter().any(|row| row["memory"] == "own-memory"), "{all:?}");
     let all = rows("bench pools --shape best --memory default --k 6 --reps 1 --workers 1 --json");
     assert!(all.iter().any(|row| row["pool"] == "own-pool"), "{all:?}");
-    // Each point of this suite is a process of its own.
+    // Each point of this suite is a separate process.
     let bytes = rows("bench bytes --shape own --pool own-pool --tasks 1000 --reps 2 --json");
     assert_eq!((bytes.len(), &bytes[0]["config"]["pool"]), (1, &"own-pool".into()));
     let bytes = rows("bench bytes --shape own --scheme queues --tasks 1000 --reps 2 --json");

@@ -116,7 +116,7 @@ fn rows_of(size: usize) -> Vec<Row> {
     let triple = |n: usize| (n as u32 / (side * side), n as u32 / side % side, n as u32 % side);
     let numbers = |from: usize| (from..from + size).map(|n| n as u64).collect::<Vec<_>>();
     let triples = |from: usize| (from..from + size).map(triple).collect::<Vec<_>>();
-    // Consecutive keys are no neighbours: the factor is coprime to the sizes.
+    // Consecutive keys are not adjacent: the factor is coprime to the sizes.
     let shuffled = (0..size).map(|n| (n * 7919 % size) as u64).collect::<Vec<_>>();
     // Every other key, so that two threads make neighbours.
     let others = |from: usize| (0..size).map(|n| (2 * n + from) as u64).collect::<Vec<_>>();

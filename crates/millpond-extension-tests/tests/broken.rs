@@ -1,7 +1,7 @@
 //! Parts that break their contracts do not pass.
 //!
-//! A binary of its own: the test that panics in the broken scheme leaves versions in the tables of `Queues`, which belong to
-//! the process. A later version at the same address would never be ready.
+//! A binary of its own: the test that panics in the broken scheme leaves versions in the tables of
+//! `Queues`, which belong to the process. A later version at the same address would never be ready.
 
 use std::ptr;
 

@@ -1,5 +1,5 @@
-// The graphs and the bodies, as in src/graph.rs and src/work.rs: a graph is walked in spawn order, and tells a sink of
-// each task.
+// The graphs and the bodies, as in src/graph.rs and src/work.rs. A graph is walked in spawn order,
+// and passes each task to a sink.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-// What one thread has run: how many bodies, and the sum of what they gave.
+// The bodies that one thread has run: their number, and the sum of their results.
 struct alignas(128) Tally {
     uint64_t ran = 0;
     uint64_t sum = 0;
@@ -34,7 +34,7 @@ inline uint64_t spin(uint64_t steps, uint64_t x) {
     return x;
 }
 
-// The body: mixes what a task reads into what it changes, and counts itself.
+// The body: mixes the values that a task reads into those that it changes, and counts itself.
 [[gnu::noinline]] inline uint64_t work(uint64_t steps, uint64_t c, uint64_t a, uint64_t b) {
     uint64_t x = spin(steps, (rotate_left(c, 7) ^ (rotate_left(a, 21) + b)) + 1);
     Tally* tally = own_tally ? own_tally : enlist();
@@ -54,7 +54,7 @@ template <size_t N>
 
 enum class Shape { fib, flat, bimodal, chains, generations, cholesky, matmul_ijk, matmul_kij, args };
 
-// What is to be run, as the command says it.
+// The case to run, from the command.
 struct Case {
     std::string name;
     Shape shape;
@@ -77,7 +77,7 @@ inline bool find_shape(const std::string& name, Shape& shape) {
     return false;
 }
 
-// Alternating sets of data of the tasks with many accesses.
+// Alternating sets of data, for the tasks with many accesses.
 constexpr uint64_t SETS = 20;
 
 inline size_t data_of(const Case& c) {
@@ -139,7 +139,7 @@ void walk_args(uint64_t tasks, Sink& sink) {
     }
 }
 
-// Tells `sink` of every task but those of `fib`, which is no graph.
+// Passes every task to `sink`, except those of `fib`, which is no graph.
 template <class Sink>
 void walk(const Case& c, Sink& sink) {
     uint64_t n = c.size[0], m = c.size[1];

@@ -1,5 +1,5 @@
-// oneTBB: a flow graph whose edges come from a table of last writers; `task_group` for tasks without an access,
-// `parallel_invoke` for fork-join.
+// oneTBB: a flow graph whose edges come from a table of last writers, `task_group` for tasks
+// without an access, and `parallel_invoke` for fork-join.
 
 #include <oneapi/tbb/flow_graph.h>
 #include <oneapi/tbb/global_control.h>
@@ -31,7 +31,7 @@ struct Grouper {
     void many(size_t) {}
 };
 
-// A graph in the making: who wrote each datum last, and who has read it since.
+// A graph under construction: the last writer of each datum, and its readers since then.
 class Builder {
    public:
     Builder(std::vector<uint64_t>& data, uint64_t steps) : users_(data.size()), data_(data.data()), steps_(steps) {}
@@ -72,7 +72,7 @@ class Builder {
         end();
     }
 
-    // Runs what has been built.
+    // Runs the graph that was built.
     void run() {
         for (Node* node : sources_) node->try_put(Message());
         graph_.wait_for_all();
@@ -130,7 +130,7 @@ class OneTbb {
    public:
     bool can(const Case&) { return true; }
     void prepare(const Case& c, std::vector<uint64_t>& data) {
-        // One arena a child: its parent has one for each number of workers.
+        // One arena per process. The parent has one process for each number of workers.
         if (!arena_) {
             limit_ = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, c.workers);
             arena_ = std::make_unique<tbb::task_arena>(c.workers);

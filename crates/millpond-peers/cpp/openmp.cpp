@@ -1,4 +1,4 @@
-// OpenMP tasks with `depend`: with g++ on libgomp, with clang++ on libomp.
+// OpenMP tasks with `depend`: on libgomp with g++, on libomp with clang++.
 
 #include "serve.hpp"
 
@@ -36,7 +36,7 @@ struct Spawner {
     void many(size_t first);
 };
 
-// The list of dependences is part of the text: no loop over them would cost as little.
+// The list of dependences is part of the source text. A loop over them would cost more.
 #define FOUR(p, k) p[k], p[k + 1], p[k + 2], p[k + 3]
 #define MANY(N, ...)                                                      \
     template <>                                                           \
@@ -64,7 +64,7 @@ uint64_t fib(uint64_t n) {
 
 struct OpenMp {
     bool can(const Case&) { return true; }
-    // The threads are started by the first parallel region, and awake after any.
+    // The first parallel region starts the threads. They are awake after any region.
     void prepare(const Case& c, std::vector<uint64_t>&) {
 #pragma omp parallel num_threads(c.workers)
         asm volatile("");

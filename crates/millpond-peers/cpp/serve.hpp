@@ -1,11 +1,14 @@
-// The protocol of src/child.rs, and the clock. A line asks: "SHAPE SIZE SIZE STEPS LONG_STEPS WORKERS". A line answers:
-// "ok NANOSECONDS SUM RAN RAN ...", with the tasks that each thread ran, or "error WHY".
+// The protocol of src/child.rs, and the clock. A line asks: "SHAPE SIZE SIZE STEPS LONG_STEPS
+// WORKERS". A line answers: "ok NANOSECONDS SUM RAN RAN ...", with the tasks that each thread ran,
+// or "error WHY".
 //
-// A peer is a class with
-//     bool can(const Case&)           whether it can express the shape
-//     void prepare(const Case&, std::vector<uint64_t>& data)     threads awake, data known; before the clock starts
-//     uint64_t run(const Case&, std::vector<uint64_t>& data)     all from the first task to the last; fib's value
-//     void clear()                    after the clock has stopped
+// A peer is a class with these functions:
+// - `bool can(const Case&)`: whether it can express the shape.
+// - `void prepare(const Case&, std::vector<uint64_t>& data)` wakes the threads and registers the
+//   data. It runs before the clock starts.
+// - `uint64_t run(const Case&, std::vector<uint64_t>& data)` runs all tasks. It
+//   returns fib's value.
+// - `void clear()` runs after the clock has stopped.
 #pragma once
 
 #include <signal.h>
@@ -29,7 +32,7 @@ std::string answer(Peer& peer, const Case& c) {
     std::vector<uint64_t> data(data_of(c));
     std::iota(data.begin(), data.end(), 0);
     peer.prepare(c, data);
-    // Nothing runs now, nor after the clock has stopped: each thread's tally is this thread's to read.
+    // No task runs now or after the clock has stopped, so this thread may read the tallies.
     std::vector<Tally> before(tallies.begin(), tallies.end());
     auto start = std::chrono::steady_clock::now();
     uint64_t sum = peer.run(c, data);
@@ -46,7 +49,7 @@ std::string answer(Peer& peer, const Case& c) {
     return out.str();
 }
 
-// Answers until there is nobody to answer.
+// Answers until the input ends.
 template <class Peer>
 int serve(Peer& peer) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

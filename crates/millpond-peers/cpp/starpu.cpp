@@ -1,5 +1,5 @@
-// StarPU: tasks on registered data, with its implicit dependences. The number of workers is STARPU_NCPU; the thread
-// that submits is not one of them.
+// StarPU: tasks on registered data, with its implicit dependences. The number of workers is
+// STARPU_NCPU. The thread that submits is not one of them.
 
 #include <starpu.h>
 
@@ -11,7 +11,7 @@ uint64_t steps_now;
 
 uint64_t& value(void* buffer) { return *reinterpret_cast<uint64_t*>(STARPU_VARIABLE_GET_PTR(buffer)); }
 
-// What `alone` needs travels as the argument of the task.
+// The argument of the task carries what `alone` needs.
 struct Alone {
     uint64_t k, steps;
 };
@@ -33,7 +33,7 @@ void run_update_by_two(void** buffers, void*) {
     uint64_t& c = value(buffers[2]);
     c = work(steps_now, c, value(buffers[0]), value(buffers[1]));
 }
-// Data of a task lie side by side.
+// The data of a task are adjacent.
 template <size_t N>
 void run_many(void** buffers, void*) {
     work_many<N>(steps_now, &value(buffers[0]));

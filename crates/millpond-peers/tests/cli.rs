@@ -1,4 +1,4 @@
-//! What the command prints, and its exit status.
+//! The output and exit status of the command.
 
 use serde_json::Value;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ fn texts(output: &Output) -> (&str, &str) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// A place for a file of this test.
+/// A path for a file of this test.
 fn place(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.{}", std::process::id()))
 }
@@ -49,7 +49,7 @@ fn json_is_one_object_whose_rows_are_verified() {
         assert_eq!((&row["verified"], &row["shape"], &row["reps"]), (&true.into(), &"chain".into(), &1.into()));
         assert!(row["ns_per_task"].as_f64().is_some_and(|ns| ns > 0.0), "{row}");
     }
-    // Each peer that could take part does, or is named among the missing.
+    // Each peer that could take part does, or is listed as missing.
     let missing = object["missing"].as_array().expect("a list").len();
     assert_eq!(rows.len() + missing, 7, "{stdout}");
 }

@@ -8,7 +8,7 @@ use std::error::Error;
 
 use millpond::{Handle, Inline, Kind, Runtime, Scope, Spawn, StackEngine};
 
-/// The sum of what the texts say, in the tasks of one scope.
+/// The sum of the numbers in the texts, computed by the tasks of one scope.
 fn sum<E: millpond::Engine>(rt: &Runtime<E>, texts: &[&str]) -> Result<i32, millpond::Error> {
     let total = Handle::new(0);
     rt.scope(|s: &Scope<'_, '_, _, E>| {
@@ -21,7 +21,7 @@ fn sum<E: millpond::Engine>(rt: &Runtime<E>, texts: &[&str]) -> Result<i32, mill
     total.into_inner()
 }
 
-/// The same by a parent that gives up, and by a session.
+/// The same in a parent that stops at an error, and in a session.
 fn half<E: millpond::Engine>(rt: &Runtime<E>, number: i32) -> Result<i32, millpond::Error> {
     let session = rt.session();
     let join = session.task("half").try_nest((), move |s, ()| {

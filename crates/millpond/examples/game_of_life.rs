@@ -1,5 +1,5 @@
-//! Conway's Game of Life on bands of rows. A function gets handles and spawns tasks: it works in a whole program, and in
-//! the body of a task.
+//! Conway's Game of Life on bands of rows. A function takes handles and spawns tasks. It works in a
+//! whole program, and in the body of a task.
 
 use millpond::{Handle, Runtime, Spawn};
 

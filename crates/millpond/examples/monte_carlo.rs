@@ -1,5 +1,6 @@
-//! A Monte Carlo estimate of π with a reducer of its own: each task fills a private tally, and the runtime combines the
-//! tallies. With `deterministic(true)` the result is the same to the last bit for any number of workers.
+//! A Monte Carlo estimate of π with a custom reducer. Each task fills a private tally, and the
+//! runtime combines the tallies. With `deterministic(true)` the result is the same to the last bit
+//! for any number of workers.
 
 use millpond::{Handle, Reducer, Runtime, Spawn};
 

@@ -1,5 +1,6 @@
-//! A pipeline with bounded memory: parse, transform and write the blocks of a stream. Stages of different blocks overlap,
-//! the output keeps the order of the input, and the window bounds how many blocks are in memory.
+//! A pipeline with bounded memory: it parses, transforms and writes the blocks of a stream. Stages
+//! of different blocks overlap. The output has the order of the input. The window bounds the number
+//! of blocks in memory.
 
 use millpond::{Handle, Runtime, Spawn};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -24,14 +25,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     rt.scope(|s| {
         for n in 0..BLOCKS {
-            // Handles of the loop body: their values are dropped as soon as the last task that uses them has finished.
+            // Handles of the loop body. Their values are dropped when the last task that uses them
+            // has finished.
             let (block, number) = (s.unset(), s.unset());
             let (alive, most) = (&alive, &most);
             s.task("read").index([n]).spawn(block.write(), move |block| {
                 most.fetch_max(alive.fetch_add(1, Relaxed) + 1, Relaxed);
                 block.set(Block(format!("{n}"), alive));
             });
-            // A stage that fails returns an error; the scope returns the first one in the order of the stream.
+            // A stage that fails returns an error. The scope returns the first error in the order
+            // of the stream.
             s.task("parse").index([n]).try_spawn((block.read(), number.write()), |(block, number)| {
                 block.0.parse::<u64>().map(|n| number.set(n * n))
             });

@@ -1,5 +1,6 @@
-//! LU factorization of a sparse tiled matrix. Tiles that fill in are created while the factorization runs: the program
-//! knows which tiles are empty, so it decides at the spawn, and the tasks need no locks.
+//! LU factorization of a sparse tiled matrix. The program creates tiles that fill in while the
+//! factorization runs. It knows which tiles are empty and decides at the spawn, so the tasks need
+//! no locks.
 
 use millpond::{Handle, Runtime, Spawn};
 

@@ -1,5 +1,5 @@
-//! Heat in a rod: each tile of each step needs its neighbours of the step before. There is no barrier between steps, so
-//! some tiles are several steps ahead of others.
+//! Heat in a rod. Each tile of each step needs its neighbours of the previous step. There is no
+//! barrier between steps, so some tiles are several steps ahead of others.
 
 use millpond::{Handle, Runtime, Spawn};
 
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     out.set(step(tile, left, right));
                 });
             }
-            // `write` starts a new version, so the next step need not wait for readers of the old one.
+            // `write` starts a new version: the next step does not wait for readers of the old one.
             std::mem::swap(&mut now, &mut next);
         }
     })?;

@@ -1,9 +1,10 @@
-//! An unbalanced tree search: n queens, counted. Each branch is a fork; idle workers steal the oldest ones, which are the
-//! largest. A cancelled token ends the search.
+//! An unbalanced tree search that counts the solutions of n queens. Each branch is a fork. Idle
+//! workers steal the oldest forks, which are the largest. A cancelled token ends the search.
 
 use millpond::{CancelToken, Handle, Runtime, Spawn, Sum, join};
 
-/// Counts the ways to place queens in the rows from `row` on. Sets of bits say which columns and diagonals are attacked.
+/// Counts the ways to place queens in the rows from `row` on. Sets of bits say which columns and
+/// diagonals are attacked.
 fn count(n: u32, row: u32, columns: u32, left: u32, right: u32, stop: &CancelToken) -> u64 {
     if row == n {
         return 1;
@@ -15,7 +16,8 @@ fn count(n: u32, row: u32, columns: u32, left: u32, right: u32, stop: &CancelTok
     branches(free, &|queen| count(n, row + 1, columns | queen, (left | queen) << 1, (right | queen) >> 1, stop))
 }
 
-/// The sum over the free columns, by halves: a fork costs a few nanoseconds, so there is no cut-off.
+/// The sum over the free columns, computed by halves. A fork costs a few nanoseconds, so there is
+/// no cut-off.
 fn branches(free: u32, of: &(impl Fn(u32) -> u64 + Sync)) -> u64 {
     match free.count_ones() {
         0 => 0,
@@ -33,7 +35,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (n, solutions) = (9, Handle::new(0));
     rt.scope(|s| {
         let stop = s.cancel_token();
-        // A task for each place of the first queen. Each adds to a copy of its own; the runtime combines the copies.
+        // A task for each place of the first queen. Each task adds to a private copy, and the
+        // runtime combines the copies.
         for column in 0..n {
             let (queen, stop) = (1 << column, stop.clone());
             s.task("place").index([column as usize]).spawn(solutions.reduce(Sum), move |sum| {

@@ -1,4 +1,4 @@
-//! Runs the program and looks at what it leaves behind.
+//! Runs the program, and checks its output and files.
 
 #[path = "../../../millpond-cli/tests/it/common/program.rs"]
 mod program;

@@ -4,7 +4,7 @@ mod common;
 mod schemes;
 mod stack;
 
-/// `millpond bench` lists the suites of this package without being built with it.
+/// `millpond bench` lists the suites of this package even if it is built without them.
 #[test]
 fn the_command_lists_these_suites() {
     let own = millpond_bench::SUITES.iter().map(|suite| (suite.name, suite.summary));

@@ -1,11 +1,11 @@
-//! The suites that measure every dependence scheme, at sizes that take no time.
+//! The suites that measure every dependence scheme, with small sizes.
 
 use crate::common::{Dir, fails, json, words};
 use millpond::catalogue::{Row, SCHEMES};
 use millpond::depend::Mode;
 use serde_json::Value;
 
-/// What every row has, up to what the suite adds.
+/// The fields that every row has before those of its suite.
 const FIELDS: &str = "shape runtime config params tasks reps median_seconds min_seconds ns_per_task worker_shares \
                       verified scheme workers";
 
@@ -17,7 +17,7 @@ fn number(row: &Value, field: &str) -> f64 {
     row[field].as_f64().expect("a number")
 }
 
-/// The rows of a suite: each with the fields of the contract and those that the suite adds, verified.
+/// The verified rows of a suite. Each has the fields of the contract and those of the suite.
 #[track_caller]
 fn rows(line: &str, adds: &str) -> Vec<Value> {
     let bench = json(&format!("{line} --json"));
@@ -37,7 +37,7 @@ fn rows(line: &str, adds: &str) -> Vec<Value> {
     rows
 }
 
-/// Each scheme that orders the mode has as many rows.
+/// Each scheme that orders the mode has equally many rows.
 #[track_caller]
 fn every_scheme(rows: &[Value], each: usize, mode: Mode) {
     let has = |scheme: &Row| scheme.modes.is_none_or(|modes| modes.contains(&mode));
@@ -57,7 +57,7 @@ const MODES: [(&str, Mode); 7] = [
     ("reduce-object", Mode::Reduce),
 ];
 
-/// The rows of each mode by themselves.
+/// The rows of each mode.
 #[track_caller]
 fn every_mode(rows: &[Value], each: usize) {
     for (name, mode) in MODES {
@@ -70,7 +70,7 @@ fn every_mode(rows: &[Value], each: usize) {
 fn spawn() {
     let parts = "mode cycles baseline_cycles generic_cycles specific_cycles clock";
     let rows = rows("spawn --spawns 999 --reps 2", parts);
-    // At once and queued.
+    // At the spawn, and queued.
     every_mode(&rows, 2);
     let bare: Vec<_> = rows.iter().filter(|row| text(row, "mode") == "none").cloned().collect();
     every_scheme(&bare, 2, Mode::Inout);
@@ -103,7 +103,7 @@ fn three_generations() {
 
 const WORK: &str = "serial_seconds efficiency delay_ns delay_cycles rank_sum_w rank_sum_p";
 
-/// Every other scheme is compared with the first.
+/// Every other scheme is compared with the first one.
 #[track_caller]
 fn compared(rows: &[Value], reps: f64) {
     for row in rows {
@@ -169,7 +169,7 @@ fn some_schemes_and_some_points() {
 
 #[test]
 fn what_takes_too_long_is_left_out_and_said() {
-    // The first length says what the second will take.
+    // The time for the first length predicts the time for the second.
     let line = "task-size --scheme list --tasks 2000 --body-ns 10000 --body-ns 100000 --workers 1 --reps 1 --seconds 1";
     let ran = words(&format!("{line} --json"));
     assert_eq!(ran.status, 0, "{ran:?}");
@@ -189,7 +189,7 @@ fn rows_as_csv_and_as_a_table() {
     let csv = std::fs::read_to_string(&file).expect("the rows");
     assert_eq!(csv.lines().count(), 1 + points);
     assert!(csv.lines().all(|line| line.split(',').count() == 14), "{csv}");
-    // The table is printed beside.
+    // The table is printed, too.
     assert!(SCHEMES.iter().all(|scheme| ran.stdout.contains(scheme.name)), "{ran:?}");
 }
 
@@ -211,7 +211,7 @@ fn wrong_options() {
         "spawn --scheme lists",
         "unknown scheme 'lists'; the nearest valid: list; all: parked, graph, embedded-graph, hypergraph, embedded-hypergraph, list, two-lock-list, tickets, stack",
     );
-    // One runtime cannot be chosen here.
+    // Here a single runtime cannot be chosen.
     for option in ["--pool", "--memory", "--window", "--deterministic"] {
         let ran = words(&format!("spawn {option} default"));
         assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.lines().count()), (2, "", 1), "{ran:?}");

@@ -1,9 +1,9 @@
-//! The suite `stack`, at sizes that take no time.
+//! The suite `stack`, with small sizes.
 
 use crate::common::{fails, json};
 use serde_json::Value;
 
-/// What every row has.
+/// The fields that every row has.
 const FIELDS: &str =
     "shape runtime config params tasks reps median_seconds min_seconds ns_per_task worker_shares verified";
 
@@ -11,7 +11,7 @@ fn keys(object: &Value) -> Vec<&str> {
     object.as_object().expect("an object").keys().map(String::as_str).collect()
 }
 
-/// The rows of a suite: each with the fields of the contract and those that the suite adds, verified.
+/// The verified rows of a suite. Each has the fields of the contract and those of the suite.
 #[track_caller]
 fn rows(line: &str, adds: &str) -> Vec<Value> {
     let bench = json(&format!("{line} --json"));
@@ -32,7 +32,8 @@ fn number(row: &Value, field: &str) -> f64 {
     row[field].as_f64().expect("a number")
 }
 
-/// The rows of a shape of `stack`: with every size, one for each of the schemes, whose workers steal if there are others.
+/// The rows of a shape of `stack`: one for each size and scheme. Workers steal if there are
+/// several.
 #[track_caller]
 fn of_stack(shape: &str, varied: &str, sizes: &[u64], schemes: &[&str]) {
     let rows = rows(&format!("stack --shape {shape} --tasks 3000 --reps 1"), &format!("{varied} scheme steals"));
@@ -43,7 +44,7 @@ fn of_stack(shape: &str, varied: &str, sizes: &[u64], schemes: &[&str]) {
             (&row["shape"], &row["params"][varied], &row["runtime"]),
             (&shape.into(), &row[varied], &row["scheme"])
         );
-        // What is ready may be given away before the long body has begun.
+        // The owner may give ready tasks away before the long body has started.
         assert!(number(row, "median_seconds") > 0.0 || matches!(shape, "give" | "behind"), "{row}");
         assert!(number(row, "tasks") <= 3000.0, "{row}");
         assert!(number(&row["config"], "workers") > 1.0 || number(row, "steals") == 0.0, "{row}");

@@ -1,4 +1,5 @@
-//! Wrong arguments: exit status 2, one line on stderr with the valid names or range, nothing on stdout.
+//! Wrong arguments: exit status 2, one line on stderr with the valid names or range, nothing on
+//! stdout.
 
 use crate::common::{Dir, fails, words};
 
@@ -133,7 +134,7 @@ fn options_of_the_suites() {
 
 #[test]
 fn orders_beyond_the_memory_get_the_range() {
-    // 28 and 48 TB: more than any machine that this runs on.
+    // 28 and 48 TB: more than any machine that runs this test.
     for line in ["run cholesky --n 1048576 --json", "run matmul --n 1048576 --json"] {
         let ran = words(line);
         assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.lines().count()), (2, "", 1), "{ran:?}");
@@ -147,7 +148,7 @@ fn tiles_beyond_the_memory_get_the_range() {
     for workload in ["cholesky", "matmul"] {
         let range = words(&format!("run {workload} --n 1048576")).stderr;
         let most = range.split_once("..=").and_then(|(_, rest)| rest.split_once(' ')).expect("the greatest order").0;
-        // Others use the machine, so not quite the greatest.
+        // Other processes use memory, so not quite the maximum.
         let n = most.parse::<u64>().expect("a number") * 3 / 4;
         let ran = words(&format!("run {workload} --n {n} --tile 1"));
         assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.lines().count()), (2, "", 1), "{ran:?}");

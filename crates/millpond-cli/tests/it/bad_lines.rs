@@ -1,4 +1,4 @@
-//! An error is one short line, whatever the arguments and the files hold.
+//! An error is one short line, whatever the arguments and the files contain.
 
 use crate::common::{Dir, fails, millpond};
 

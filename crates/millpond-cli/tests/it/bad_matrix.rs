@@ -1,9 +1,10 @@
-//! Matrices that cannot be factored: exit status 1, one line on stderr that names the file and the place, nothing
-//! on stdout, and no output file left behind.
+//! Matrices that cannot be factored: exit status 1, and one line on stderr that names the file and
+//! the place. There is nothing on stdout, and no output file remains.
 
 use crate::common::{Dir, f8, fails, millpond, npy};
 
-/// Factoring the file fails with these words after its name, and leaves the directory as it was.
+/// The command fails to factor the file, and prints these words after the file's name. The
+/// directory stays unchanged.
 #[track_caller]
 fn refused(name: &str, content: impl AsRef<[u8]>, says: &str) {
     let dir = Dir::new("bad");
@@ -38,7 +39,7 @@ fn not_symmetric() {
 fn not_positive_definite() {
     let says = "tile (0, 0), row 2: the matrix is not positive definite";
     refused("a.mtx", array("2 2\n1\n2\n2\n1\n"), says);
-    // The identity but for one pivot in the second tile of 125.
+    // The identity, except for one pivot in the second tile of 125.
     let mut text = String::from("%%MatrixMarket matrix coordinate integer symmetric\n300 300 300\n");
     for i in 1..=300 {
         text += &format!("{i} {i} {}\n", if i == 130 { -1 } else { 1 });
@@ -131,7 +132,7 @@ fn headers_that_promise_too_much() {
     let mut long = b"\x93NUMPY\x02\x00".to_vec();
     long.extend(u32::MAX.to_le_bytes());
     refused("a.npy", &long, "byte 12: the file is truncated: it ends in the header");
-    // Four zeros are not a matrix of 2^20 x 2^20, and the system is asked for none.
+    // Four zeros are not a matrix of 2^20 x 2^20, and the command does not allocate memory for one.
     let dir = Dir::new("memory");
     let file = dir.file("a.mtx", coordinate("1048576 1048576 1"));
     let ran = millpond(&["run", "cholesky", "--json", "--input", &file]);

@@ -1,9 +1,9 @@
-//! `millpond bench` as its contract says: every suite, at sizes that take no time.
+//! The contract of `millpond bench`: every suite, with small sizes.
 
 use crate::common::{Dir, json, words};
 use serde_json::Value;
 
-/// What every row has.
+/// The fields that every row has.
 const FIELDS: &str =
     "shape runtime config params tasks reps median_seconds min_seconds ns_per_task worker_shares verified";
 
@@ -11,7 +11,7 @@ fn keys(object: &Value) -> Vec<&str> {
     object.as_object().expect("an object").keys().map(String::as_str).collect()
 }
 
-/// The rows of a suite: each with the fields of the contract and those that the suite adds, verified.
+/// The verified rows of a suite. Each has the fields of the contract and those of the suite.
 #[track_caller]
 fn rows(line: &str, adds: &str) -> Vec<Value> {
     let bench = json(&format!("bench {line} --json"));
@@ -43,7 +43,7 @@ fn grain() {
     assert_eq!(shapes(&rows), ["chains", "chains", "cholesky", "cholesky"]);
     assert_eq!(rows.iter().map(|row| number(row, "body_ns")).collect::<Vec<_>>(), [100.0, 200.0, 100.0, 200.0]);
     for graph in rows.chunks(2) {
-        // One of each graph, and what its rows say about it is so.
+        // One row for each graph, with correct fields.
         assert_eq!(graph[0]["metg50_ns"], graph[1]["metg50_ns"]);
         let [first, last] = [number(&graph[0], "efficiency"), number(&graph[1], "efficiency")];
         let (ns, expected) = match graph[0]["metg50"].as_str().expect("a word") {
@@ -102,7 +102,7 @@ fn bytes() {
     let rows = rows("bytes --reps 2 --tasks 50000", "bytes_per_task");
     assert_eq!(shapes(&rows), ["own", "readers", "chain", "ready"]);
     for row in &rows {
-        // A header is 64 bytes; nothing near a page is needed.
+        // A header is 64 bytes. A task needs much less than a page.
         assert!((64.0..1000.0).contains(&number(row, "bytes_per_task")), "{row}");
         assert_eq!((number(&row["config"], "workers"), number(row, "reps")), (1.0, 2.0));
     }
@@ -119,7 +119,7 @@ fn rows_as_csv_and_as_a_table() {
     assert_eq!(text.lines().count(), 3);
     let columns: Vec<_> = text.lines().map(|line| line.split(',').count()).collect();
     assert_eq!(columns, [16, 16, 16]);
-    // The table is printed beside.
+    // The table is printed, too.
     for word in ["efficiency", "metg50", "chains", "cholesky", "true"] {
         assert!(ran.stdout.contains(word), "{word}: {}", ran.stdout);
     }

@@ -1,4 +1,4 @@
-//! The suites of `millpond bench` about Collections, at sizes that take no time.
+//! The suites of `millpond bench` about Collections, with small sizes.
 
 use crate::common::{fails, json};
 use serde_json::Value;
@@ -17,13 +17,13 @@ fn stacks_by_kind_and_threads() {
         rows.iter().map(|row| (row["shape"].as_str().unwrap(), row["threads"].as_u64().unwrap())).collect();
     assert_eq!(points, [("fresh", 1), ("pooled", 1), ("block", 1), ("fresh", 3), ("pooled", 3), ("block", 3)]);
     assert!(rows.iter().all(|row| row["tasks"].as_u64() == Some(300 * row["threads"].as_u64().unwrap())));
-    // From the system and back costs more than what is at hand.
+    // Allocating from the system and freeing costs more than reuse.
     let cost = |row: &Value| row["ns_per_task"].as_f64().unwrap();
     assert!(cost(&rows[0]) > cost(&rows[1]) && cost(&rows[0]) > cost(&rows[2]));
 }
 
 #[test]
-fn modes_beside_flexible_preconditions() {
+fn modes_compared_with_flexible_preconditions() {
     let rows = rows("preconditions --workload porting --workers 1 --reps 2");
     let modes: Vec<_> = rows.iter().map(|row| row["mode"].as_str().unwrap()).collect();
     assert_eq!(modes, ["flexible", "strict", "eager-resume", "eager-fiber", "eager-replay"]);

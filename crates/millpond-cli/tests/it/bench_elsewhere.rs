@@ -1,10 +1,12 @@
-//! Suites of `millpond bench` that another program has: the command finds that program, or says how to build it.
+//! Suites of `millpond bench` that are in another program. The command finds that program, or says
+//! how to build it.
 
 use crate::common::{Dir, words};
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Runs the command from a directory of its own, which `prepare` fills. Its working directory has a script `spawn`.
+/// Runs the command from its own directory, which `prepare` fills. Its working directory has a
+/// script `spawn`.
 fn run(prepare: impl FnOnce(&Path), line: &str) -> Output {
     let dir = Dir::new("elsewhere");
     let at = Path::new(&dir.path("debug")).to_owned();
@@ -16,12 +18,12 @@ fn run(prepare: impl FnOnce(&Path), line: &str) -> Output {
     command.args(line.split(' ')).current_dir(at.parent().expect("the directory")).output().expect("it runs")
 }
 
-/// The shell stands for the program: it runs the script of the suite's name.
+/// The shell takes the place of the program: it runs the script with the suite's name.
 fn put_program(at: &Path) {
     put(at, "/bin/sh");
 }
 
-/// Puts a link to this file in the place of the program.
+/// Puts a link to this file in the program's place.
 fn put(at: &Path, file: &str) {
     std::fs::create_dir_all(at).expect("a directory");
     std::os::unix::fs::symlink(file, at.join("millpond-bench")).expect("a link");
@@ -37,7 +39,7 @@ fn passes_on(output: &Output) {
 const LINE: &str = "bench spawn --spawns 9 --json x --help";
 
 #[test]
-fn the_program_beside_the_command() {
+fn the_program_next_to_the_command() {
     passes_on(&run(put_program, LINE));
 }
 
@@ -46,7 +48,8 @@ fn the_program_of_the_profile_max() {
     passes_on(&run(|at| put_program(&at.join("../max")), LINE));
 }
 
-/// The documented numbers are from the profile `max`: it comes before what is in the command's directory.
+/// The documented numbers are from the profile `max`. So this program takes precedence over the one
+/// in the command's directory.
 #[test]
 fn the_profile_max_comes_first() {
     let both = |at: &Path| {

@@ -1,4 +1,5 @@
-//! The suites of `millpond bench` that measure every pool with every memory manager, at sizes that take no time.
+//! The suites of `millpond bench` that measure every pool with every memory manager, with small
+//! sizes.
 
 use crate::common::{Dir, fails, json, words};
 use millpond::catalogue::{MEMORY, POOLS};
@@ -26,7 +27,7 @@ fn number(row: &Value, field: &str) -> f64 {
     row[field].as_f64().expect("a number")
 }
 
-/// The rows of a suite: each with the fields of the contract and those that the suite adds, verified.
+/// The verified rows of a suite. Each has the fields of the contract and those of the suite.
 #[track_caller]
 fn rows(line: &str, adds: &[&str]) -> Vec<Value> {
     let bench = json(&format!("bench {line} --json"));
@@ -43,7 +44,7 @@ fn rows(line: &str, adds: &[&str]) -> Vec<Value> {
     rows
 }
 
-/// The rows that a field tells apart, in their order: the best first, the others compared with it.
+/// The rows by the value of a field. The best one comes first, and the others are compared with it.
 #[track_caller]
 fn in_order<'a>(rows: &'a [Value], shape: &str, workers: u64, field: &str) -> Vec<&'a str> {
     let of: Vec<_> = rows.iter().filter(|row| text(row, "shape") == shape && row["workers"] == workers).collect();
@@ -73,7 +74,7 @@ fn pools() {
         pools.sort_unstable();
         assert_eq!(pools, all(POOLS));
     }
-    // Over the best with one worker.
+    // Relative to the best with one worker.
     assert_eq!(number(&rows[0], "speed_up"), 1.0);
     assert!(rows.iter().all(|row| number(row, "tasks") == 58.0 && row["params"]["k"] == 6));
 }

@@ -1,11 +1,11 @@
-//! The workload `denoise`: pictures of each kind, and what the command says of those that are no good.
+//! The workload `denoise`: pictures of each kind, and errors for invalid ones.
 
 use crate::common::{Dir, fails, json, millpond, words};
 use png::{BitDepth, ColorType, Decoder, Encoder, Transformations};
 use serde_json::json;
 use std::fs;
 
-/// A picture of that kind, whose cells are noisy.
+/// A noisy picture of that kind.
 fn picture(width: u32, height: u32, color: ColorType, depth: BitDepth) -> Vec<u8> {
     let mut file = Vec::new();
     let mut encoder = Encoder::new(&mut file, width, height);
@@ -111,9 +111,9 @@ fn a_picture_that_is_no_good_is_refused_in_a_line() {
     let mut writer = encoder.write_header().expect("a header");
     (0..2).for_each(|_| writer.write_image_data(&[9; 40 * 30 * 3]).expect("a frame"));
     writer.finish().expect("a file");
-    // The animation's header and the first frame's come before the picture.
+    // The animation's header and the first frame's header come before the picture.
     bad("animated.png", &animated, "byte 99: an animated picture; expected one that stands still");
-    // A palette whose last colour is cut off, with its checksum.
+    // A palette without its last colour, with a correct checksum.
     let indexed = picture(4, 4, ColorType::Indexed, BitDepth::Eight);
     let mut palette = indexed[..33].to_vec();
     palette.extend([&[0, 0, 0, 4][..], b"PLTE", &[1, 2, 3, 4], &0x23db8aab_u32.to_be_bytes()].concat());

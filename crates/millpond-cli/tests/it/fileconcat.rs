@@ -1,4 +1,4 @@
-//! The workload `fileconcat`: what it writes, and what the command says of directories that are no good.
+//! The workload `fileconcat`: its output, and errors for unusable directories.
 
 use crate::common::{Dir, fails, json, words};
 use serde_json::json;
@@ -67,7 +67,7 @@ fn a_directory_that_is_no_good_is_refused_in_a_line() {
     bad(&empty, &format!("{empty}/link: cannot read: No such file or directory (os error 2)"));
     let huge = dir.path("huge");
     fs::create_dir(&huge).expect("a directory");
-    // Takes no room on the disk.
+    // A sparse file: it takes no space on the disk.
     let sparse = fs::File::create(dir.path("huge/sparse")).expect("a file");
     sparse.set_len(1 << 42).expect("a length");
     let says = "its files have 4398046511104 bytes, more than memory can hold in blocks";
@@ -90,7 +90,7 @@ fn an_output_that_is_no_good_is_refused_in_a_line() {
     fails(&["run", "fileconcat", "--dir", &from, "--output", &missing], 1, &says);
     let says = format!("{from}: cannot write: is a directory");
     fails(&["run", "fileconcat", "--dir", &from, "--output", &from], 1, &says);
-    // A new file in the directory is none of its files, the first time.
+    // A new output file in the directory is not one of its inputs in the first run.
     let fresh = dir.path("in/fresh");
     json(&format!("run fileconcat --dir {from} --output {fresh} --json"));
     let says = "--output and --dir cannot be used together: the output is one of the files to be concatenated";

@@ -1,4 +1,5 @@
-//! The integration tests of the command. They are one binary, so they are linked once. Each module is a subject.
+//! The integration tests of the command. They are one binary, so they are linked once. Each module
+//! is a subject.
 
 mod bad_arguments;
 mod bad_lines;

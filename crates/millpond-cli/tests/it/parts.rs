@@ -28,21 +28,21 @@ fn the_stack_replaces_pool_and_memory_manager() {
         fails(&line.split(' ').collect::<Vec<_>>(), 2, &says);
     };
     for command in ["run fib", "profile fib", "bench grain", "bench bytes", "run porting"] {
-        // The default names too: what counts is that the option was given.
+        // The default names, too: an option that is given counts.
         for given in ["--pool dq8", "--pool default", "--memory bs", "--memory default"] {
             refused(&format!("{command} --scheme stack {given}"), given);
         }
     }
     refused("run fib --scheme stack --pool-lock spin", "--pool-lock");
     refused("profile fib --scheme stack --pool-queues 2", "--pool-queues");
-    // Each repetition is a process of its own, which gets the same options.
+    // Each repetition is a separate process with the same options.
     let bytes = json("bench bytes --scheme stack --shape own --tasks 1000 --reps 2 --json");
     assert_eq!(bytes["rows"][0]["config"]["pool"], Value::Null);
     let run = json("run synthetic --k 9 --pool default --memory default --json");
     assert_eq!(run["verified"], true);
 }
 
-/// What the configuration has beside what every one has.
+/// The fields of the configuration that not every configuration has.
 fn tuned(line: &str) -> Value {
     let run = json(&format!("{line} --workers 2 --json"));
     assert_eq!(run["verified"], true, "{line}");
@@ -97,7 +97,7 @@ fn tables_of_items() {
             assert_eq!(found, json!({ "item_table": table }), "{workload}");
         }
     }
-    // A workload without items that have hashed keys does not have the option.
+    // A workload without items with hashed keys does not have the option.
     for (workload, own) in [
         ("fib", "--n, --cutoff, --tasks"),
         ("porting", "--gets, --tasks, --seed, --preconditions, --blocked, --need"),
@@ -149,7 +149,7 @@ fn a_stack_that_the_system_refuses_is_a_failure() {
         assert_eq!((status, stdout.as_str(), stderr.lines().count()), (Some(1), "", 1), "{workload}: {stderr}");
         assert!(stderr.starts_with(says), "{workload}: {stderr}");
     }
-    // Enough for one, not for two.
+    // Enough for one stack, not for two.
     let (status, stdout, stderr) = limited("run nqueens --n 6 --workers 2 --stack-size 536870912");
     let says = "error: cannot start the runtime: cannot reserve a stack of 536870912 bytes for each of 2 workers (stack_size): ";
     assert_eq!((status, stdout.as_str(), stderr.lines().count()), (Some(1), "", 1), "{stderr}");
@@ -158,7 +158,7 @@ fn a_stack_that_the_system_refuses_is_a_failure() {
     assert_eq!((status, stderr.as_str()), (Some(0), ""));
 }
 
-/// A worker without a task looks into every queue of a randomized pool.
+/// A worker without a task checks every queue of a randomized pool.
 #[test]
 fn the_most_queues_of_a_randomized_pool_can_be_used() {
     let run = json("run fib --n 10 --pool rq1 --pool-queues 1024 --workers 16 --json");

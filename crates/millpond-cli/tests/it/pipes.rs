@@ -1,10 +1,11 @@
-//! Inputs that are pipes: nothing seeks in them, and their first bytes say what they are.
+//! Inputs that are pipes. The command does not seek in them, and detects the format from the first
+//! bytes.
 
 use crate::common::{Dir, f8, npy};
 use serde_json::Value;
 use std::process::Command;
 
-/// Runs a script in which `$0` is the command and `$1` a file; the object that it prints.
+/// Runs a script in which `$0` is the command and `$1` a file. Returns the object that it prints.
 fn script(script: &str, file: &str) -> Value {
     let ran = Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_millpond"), file]).output().expect("a shell");
     assert!(ran.status.success() && ran.stderr.is_empty(), "{script}: {ran:?}");

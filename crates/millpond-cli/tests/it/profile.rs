@@ -1,9 +1,9 @@
-//! `millpond profile`: what it prints and writes, and what it refuses.
+//! `millpond profile`: its output, its files, and its errors.
 
 use crate::common::{Dir, fails, json, millpond, words};
 use serde_json::Value;
 
-/// The shortest profile that has everything.
+/// The shortest profile with every part.
 const SMALL: &str = "profile cholesky --n 200 --tile 50 --workers 2";
 
 #[test]
@@ -111,13 +111,13 @@ fn one_file_is_not_written_twice_whatever_it_is_called() {
             fails(&args, 2, &format!("--svg and --trace name the same file: {other}"));
         }
     };
-    // Neither is there.
+    // Neither file exists.
     refused(&pairs);
-    // One is there, and the other a link to it.
+    // One file exists, and the other is a link to it.
     std::fs::write(&file, "what was there").unwrap();
     std::os::unix::fs::symlink(&file, dir.path("link")).unwrap();
     refused(&[(&file, &dir.path("link")), (&dir.path("link"), &file)]);
-    // A link to what is not there, and a link to that.
+    // A link to a missing file, and a link to that link.
     std::os::unix::fs::symlink("later.json", dir.path("dangling")).unwrap();
     std::os::unix::fs::symlink(dir.path("dangling"), dir.path("d/further")).unwrap();
     let later = dir.path("later.json");
@@ -143,7 +143,7 @@ fn what_is_read_or_written_besides_is_not_overwritten() {
     }
     let says = format!("--trace and --input name the same file: {matrix}");
     fails(&["profile", "cholesky", "--input", &matrix, "--trace", &matrix], 2, &says);
-    // All of them are as they were.
+    // All files are unchanged.
     assert_eq!(dir.names(), ["factor.npy", "link", "r.rec"]);
     json(&format!("profile --read {file} --json"));
     assert!(std::fs::read(&matrix).unwrap().starts_with(b"\x93NUMPY"));
@@ -156,7 +156,7 @@ fn a_graph_that_is_too_large_to_draw() {
     let args = ["profile", "cholesky", "--n", "4000", "--dot", &dot];
     fails(&args, 2, "--dot: the graph has 5984 tasks, 500 can be drawn: record a smaller instance");
     assert!(dir.names().is_empty());
-    // With what combines reductions, which is known after the run only.
+    // With the combinations of reductions, which are known only after the run.
     let trace = dir.path("t.json");
     let args = ["profile", "nqueens", "--n", "12", "--cutoff", "9", "--trace", &trace, "--dot", &dot, "--json"];
     let ran = millpond(&args);

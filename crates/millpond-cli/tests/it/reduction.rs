@@ -1,4 +1,4 @@
-//! The workload `reduction`, as the command runs it.
+//! The workload `reduction`, run by the command.
 
 use crate::common::{fails, json, words};
 use serde_json::json;

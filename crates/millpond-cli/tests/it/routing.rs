@@ -1,4 +1,4 @@
-//! The workload `routing`, as the command runs it.
+//! The workload `routing`, run by the command.
 
 use crate::common::{fails, json};
 use serde_json::json;
@@ -14,7 +14,7 @@ fn the_same_comes_out_whatever_is_waited_for() {
         let run = json(&format!("{line} {choice}"));
         assert_eq!((&run["result"], &run["verified"]), (&flexible["result"], &json!(true)), "{choice}");
     }
-    // Links that fail make ways longer.
+    // Failing links make routes longer.
     assert_ne!(json("run routing --routers 30 --failures 0 --json")["result"], flexible["result"]);
 }
 

@@ -1,4 +1,4 @@
-//! `millpond run` and `list` as their contract says.
+//! The contract of `millpond run` and `list`.
 
 use crate::common::{Dir, f8, json, npy, words};
 use serde_json::{Value, json};
@@ -129,17 +129,17 @@ fn the_number_of_tasks() {
     assert_eq!(tasks("fib --n 3"), 7);
     assert_eq!(tasks("fib --n 3 --cutoff 2"), 4);
     assert_eq!(tasks("fib-join --n 3"), 4);
-    // A task a node; or, with subtrees of two levels as leaves, 1 + 3 + 9 + 27.
+    // One task per node. With subtrees of two levels as leaves, 1 + 3 + 9 + 27.
     assert_eq!(tasks("knary --n 5 --k 3"), 121);
     assert_eq!(tasks("knary --n 5 --k 3 --cutoff 2"), 40);
     assert_eq!(tasks("knary --n 5 --k 3 --cutoff 64"), 1);
     // Four queens: 2 in the left half of the first row, 3 below them, then 2, then 1.
     assert_eq!(tasks("nqueens --n 4"), 8);
     assert_eq!(tasks("nqueens --n 4 --cutoff 2"), 5);
-    // Three: one in the first column and one below it; and nothing below one in the middle.
+    // Three queens: one in the first column and one below it, and none below one in the middle.
     assert_eq!(tasks("nqueens --n 3"), 2);
     assert_eq!(tasks("nqueens --n 1"), 1);
-    // Seven tiles, the last a short one.
+    // Seven tiles. The last one is smaller.
     assert_eq!(tasks("stencil --n 20 --steps 5 --tile 3"), 35);
     assert_eq!(tasks("stencil --n 20 --steps 0"), 0);
 }

@@ -1,4 +1,4 @@
-//! Matrices of very large, very small and nearly symmetric entries.
+//! Matrices with very large, very small and nearly symmetric entries.
 
 use crate::common::{Dir, f8, fails, json, npy};
 use serde_json::Value;
@@ -29,7 +29,7 @@ fn every_scale_is_factored_and_checked() {
             assert!(verified(&run), "{factor:e}: {run}");
             assert_eq!(run["result"]["asymmetry"], 0.0);
         }
-        // The inverse of the smallest would be beyond all numbers.
+        // The inverse of the smallest matrix exceeds the range of numbers.
         if factor >= 1e-305 {
             let run = json(&format!("run inverse --input {input} --tile 7 --json"));
             assert!(verified(&run), "{factor:e}: {run}");
@@ -64,7 +64,7 @@ fn asymmetry_is_seen_at_every_scale() {
         let rounded = file(&dir, 2, &[4.0 * factor, factor * (1.0 + 1e-15), factor, 4.0 * factor]);
         assert!(verified(&json(&format!("run cholesky --input {rounded} --json"))), "{factor:e}");
     }
-    // Opposite entries whose difference is beyond all numbers.
+    // Opposite entries whose difference exceeds the range of numbers.
     let input = file(&dir, 2, &[f64::MAX, f64::MAX, -f64::MAX, f64::MAX]);
     let says = format!(
         "{input}: row 2, column 1: the matrix is not symmetric: -1.7976931348623157e308 here, 1.7976931348623157e308 in the opposite entry (--lower uses the lower half only)"
@@ -81,7 +81,7 @@ fn nearly_symmetric_matrices_are_factored_and_their_asymmetry_is_reported() {
         let run = json(&format!("run {workload} --input {input} --json"));
         assert!(verified(&run) && (asymmetry(&run) - 1e-11).abs() < 1e-14, "{run}");
     }
-    // So much is rounding in 32 bits only.
+    // This much is rounding in 32 bits only.
     let entries = [4.0, 1.0 + 1e-5, 1.0, 4.0_f32];
     let single = dir.file("f.npy", npy("<f4", false, "(2, 2)", &entries.map(f32::to_le_bytes).concat()));
     let run = json(&format!("run cholesky --input {single} --json"));

@@ -1,4 +1,4 @@
-//! `--scheme`, whose names are those of `list schemes`, wherever something runs.
+//! `--scheme` accepts the names of `list schemes` in every command.
 
 use crate::common::{fails, json, words};
 use serde_json::Value;
@@ -41,7 +41,7 @@ fn the_table_fits_a_wide_terminal() {
     for line in ran.stdout.lines() {
         assert!(line.chars().count() <= 150, "{line}");
     }
-    // What is broken into lines still has every word.
+    // A wrapped text still has every word.
     let shown: Vec<_> = ran.stdout.split_whitespace().collect();
     for row in schemes() {
         for field in ["name", "source", "complexity", "summary"] {
@@ -69,7 +69,7 @@ fn every_scheme_is_profiled() {
     }
 }
 
-/// `cost` has no small size: that every scheme runs its graphs is tested beside them.
+/// `cost` has no small size. The tests of its graphs cover every scheme.
 #[test]
 fn every_scheme_runs_the_suites() {
     let suites = [

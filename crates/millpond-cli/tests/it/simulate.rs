@@ -1,4 +1,4 @@
-//! `millpond simulate`: what it prints and writes, and what it refuses.
+//! `millpond simulate`: its output, its files, and its errors.
 
 use crate::common::{Dir, fails, json, millpond, words};
 use serde_json::{Value, json};
@@ -45,7 +45,8 @@ fn a_table_and_a_picture() {
     }
     let picture = std::fs::read_to_string(svg).unwrap();
     assert!(picture.contains("on 100 processors") && picture.trim_end().ends_with("</svg>"));
-    // A curve for the processors and one for the network, each over the whole width and not flat.
+    // A curve for the processors and one for the network. Each covers the whole width, and is not
+    // flat.
     for class in ["cpu", "net"] {
         let curves: Vec<_> = picture.split(&format!("<path class=\"{class}\" d=\"")).skip(1).collect();
         assert_eq!(curves.len(), 1, "{class}");
@@ -76,7 +77,7 @@ fn a_recording_on_other_processors() {
     let recorded = json(&format!("profile cholesky --n 300 --tile 50 --workers 2 --record {tiles} --json"));
     let object = json(&format!("simulate --trace {tiles} --processors 1000 --json"));
     assert_eq!(object["simulated"]["tasks"], recorded["tasks"]);
-    // No number of processors beats the span.
+    // No number of processors is faster than the span.
     assert!(number(&object, "seconds") >= recorded["profile"]["span"].as_f64().unwrap() * 0.999);
 }
 
@@ -85,7 +86,7 @@ fn thefts_take_what_they_took_when_recorded() {
     let dir = Dir::new("simulate-thefts");
     let file = dir.path("r.rec");
     let profile = format!("profile stencil --n 200000 --tile 1000 --scheme stack --workers 2 --record {file} --json");
-    // Beside other processes the second worker may come too late.
+    // If other processes run, the second worker may come too late.
     let recorded = (0..50).map(|_| json(&profile)).find(|recorded| !recorded["profile"]["thefts"].is_null());
     let profile = &recorded.expect("nothing was stolen")["profile"];
     let of = |name: &str| profile["thefts"][name].as_f64().unwrap();
@@ -103,7 +104,7 @@ fn thefts_take_what_they_took_when_recorded() {
     is_about(&found, "task_cost", overhead);
     let given = machine("--own-latency 0 --latency 1e-3 --at-once 7.5");
     assert_eq!((&given["own_latency"], &given["latency"], &given["at_once"]), (&json!(0.0), &json!(1e-3), &json!(7.5)));
-    // Where nothing was stolen from a stack.
+    // Recordings without thefts from a stack.
     let other = dir.path("o.rec");
     assert_eq!(words(&format!("profile fib --n 20 --workers 1 --scheme stack --record {other}")).status, 0);
     let machine = &json(&format!("simulate --trace {other} --json"))["machine"];
@@ -171,7 +172,7 @@ fn speeds_that_are_none() {
     let file = dir.file("empty", "");
     let says = format!("{file}: it has no line 'processor second speed'");
     fails(&["simulate", "fib", "--speeds", &file], 1, &says);
-    // Who leaves for good takes what it holds along, unless it counts as faulty.
+    // A processor that leaves forever takes its tasks with it, unless it counts as faulty.
     let file = dir.file("leaves", "1 1 0\n");
     let ran =
         millpond(&["simulate", "fib", "--n", "30", "--leaf-cost", "0.01", "--processors", "3", "--speeds", &file]);
@@ -254,7 +255,7 @@ fn machines_on_which_nothing_would_come_to_an_end() {
     let none = "no processor is ever alive: 2 processors, all of speed 0 or below 1";
     refused("fib --n 10 --processors 2 --speeds uniform:0..1:5 --fault-below 1", none);
     refused("fib --speeds churn:1e-6:1e9", "the speed of processor 0 changes more than 312500 times");
-    // Half a minute where the code is not optimized.
+    // Half a minute in unoptimized code.
     if !cfg!(debug_assertions) {
         refused("fib --n 1 --leaf-cost 1e8 --latency 1e-9", "50000000 requests for work were refused until 0.00");
     }
@@ -280,7 +281,7 @@ fn thieves_at_either_end() {
     let newest = json(&format!("{line} --steal-from newest --json"));
     assert_eq!(oldest, json(&format!("{line} --json")));
     assert_eq!(newest["machine"]["steal_from"], "newest");
-    // The youngest closures are the smaller ones, so that a thief comes back sooner.
+    // The youngest closures are the smaller ones, so a thief comes back sooner.
     assert!(number(&newest, "steals") > 1.5 * number(&oldest, "steals"), "{newest}");
     assert_eq!(number(&newest, "tasks"), number(&oldest, "tasks"));
     let ran = words(&format!("{line} --steal-from newest"));
@@ -313,7 +314,7 @@ fn the_table_beside_what_was_published() {
         assert_eq!((&rows[12]["program"], &rows[12]["processors"]), (&json!("knary, th 15"), &json!(100)));
         assert!(rows.iter().all(|row| row["seconds"].as_f64().unwrap() > 0.0));
     }
-    // What is printed are the same figures; the decision has how near they are.
+    // The output has the same numbers. The decision says how close they are.
     let printed = words("simulate --experiment table1");
     assert_eq!((printed.status, printed.stderr.as_str()), (0, ""));
     let (fitted, as_printed) = printed.stdout.split_once("with leaves of 0.1 ms and 1 ms, as printed:").unwrap();

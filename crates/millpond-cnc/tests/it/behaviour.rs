@@ -1,10 +1,10 @@
-//! What a graph does, in every mode and for any number of workers; and how it fails.
+//! The behaviour and the errors of a graph, in every mode and for any number of workers.
 
 use crate::common::{limited, runtime};
 use millpond::Spawn;
 use millpond_cnc::{Blocked, By, Graph, ItemName, Kind, Limit, Preconditions, Settings, StepName, graph, graph_with};
 
-/// Every choice of preconditions with every way to wait.
+/// Every kind of preconditions with every way to wait.
 fn settings() -> impl Iterator<Item = Settings> {
     let preconditions = [Preconditions::Eager, Preconditions::Strict, Preconditions::Flexible];
     let blocked = [Blocked::Resume, Blocked::Fiber, Blocked::Replay];
@@ -352,8 +352,8 @@ fn keys_beyond_their_bounds() {
     });
 }
 
-/// What a look finds depends on the order of steps, so a step may not look. A step of an inner
-/// graph may not look either.
+/// The result of `try_get` depends on the order of steps, so a step may not call it. A step of an
+/// inner graph may not call it, either.
 #[test]
 fn steps_do_not_look() {
     limited(|| {
@@ -364,7 +364,7 @@ fn steps_do_not_look() {
                     let (items, tags) = (g.items::<u32, u32>("value"), g.tags::<(u32, u32)>("tags"));
                     let look = move |(_, n)| async move { assert_eq!(items.try_get(&n), None) };
                     items.put(3, 3);
-                    // The environment may look.
+                    // The environment may call it.
                     assert_eq!(items.try_get(&3), Some(&3));
                     if nested {
                         let inner = graph_with(&rt, settings, |g| {

@@ -1,4 +1,4 @@
-//! Gets that are compared with what steps declare: an error does not depend on which item is late.
+//! Gets are compared with what steps declare. An error does not depend on which item is late.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -15,7 +15,8 @@ fn settings(preconditions: Preconditions, blocked: Blocked, check_gets: bool) ->
     Settings { preconditions, blocked, check_gets, ..Settings::default() }
 }
 
-/// Step `sum` (3, 4) declares the first of two items and gets both, of one kind of collection. Both are there.
+/// Step `sum` (3, 4) declares the first of two items and gets both, from one kind of collection.
+/// Both are there.
 fn undeclared(settings: Settings, kind: usize, own: Option<bool>, workers: usize) -> Result<(), Error> {
     graph_with(&runtime(workers), settings, |g| {
         let (items, dense) = (g.items::<u32, u32>("item"), g.dense_items::<u32, u32>("dense", 10));
@@ -66,7 +67,7 @@ fn strict_steps_get_what_they_declare() {
                 for (check, own) in [(false, None), (true, Some(false))] {
                     undeclared(settings(Preconditions::Strict, Blocked::Resume, check), kind, own, workers).unwrap();
                 }
-                // Others may get what they do not declare.
+                // In other modes, steps may get items that they do not declare.
                 for preconditions in [Preconditions::Eager, Preconditions::Flexible] {
                     for blocked in [Blocked::Resume, Blocked::Fiber, Blocked::Replay] {
                         undeclared(settings(preconditions, blocked, true), kind, None, workers).unwrap();
@@ -77,13 +78,13 @@ fn strict_steps_get_what_they_declare() {
     });
 }
 
-/// Debug builds check, optimized ones do not.
+/// Debug builds check. Optimized builds do not.
 #[test]
 fn by_default_debug_builds_check() {
     assert_eq!(Settings::default().check_gets, cfg!(debug_assertions));
 }
 
-/// A body that asks for an item and does not wait for it does not hide that.
+/// A body that asks for an item without waiting for it cannot hide a later undeclared get.
 #[test]
 fn undeclared_gets_that_are_given_up() {
     limited(|| {
@@ -109,19 +110,20 @@ fn undeclared_gets_that_are_given_up() {
     });
 }
 
-/// A replayed step has put something, and gets an item that is there. It may have been late.
+/// A replayed step puts something, and then gets an item that is there. The item could have been
+/// late.
 fn after_a_put(check: bool, preconditions: Preconditions, body: u32) -> Result<(), Error> {
     graph_with(&runtime(2), settings(preconditions, Blocked::Replay, check), |g| {
         let (items, tags) = (g.items::<u32, u32>("item"), g.tags("tags"));
         let step = g.steps::<u32>("step").preconditions(move |&n, need| need.wait_on(items, n));
         tags.prescribes(step.execute(move |n| async move {
             match body {
-                // It waited for that one, if preconditions are not eager.
+                // It waited for that item, if preconditions are not eager.
                 0 => {
                     items.put(n + 10, 0);
                     items.get(n).await;
                 }
-                // It was not late when it was got before.
+                // It was not late when the step got it before.
                 1 => {
                     items.get(n + 1).await;
                     items.put(n + 10, 0);
@@ -159,7 +161,7 @@ fn replayed_steps_get_before_they_put() {
     });
 }
 
-/// Preconditions that panic when they are asked again.
+/// Preconditions that panic when they are asked for again.
 #[test]
 fn preconditions_that_panic_the_second_time() {
     use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,5 @@
-//! What goes wrong in the user's code: closures and keys that panic, and values that are dropped whatever happens.
+//! Failures in user code: closures and keys that panic, and values that must be dropped in every
+//! case.
 
 use std::fmt::{self, Debug, Formatter};
 use std::hash::{Hash, Hasher};
@@ -11,7 +12,7 @@ use millpond_cnc::{
     Blocked, Bounds, By, Error, Graph, Kind, Preconditions, Settings, StepName, Table, graph, graph_with,
 };
 
-/// All ways to wait, before a step begins and within it.
+/// All ways to wait, before a step starts and within it.
 fn settings() -> impl Iterator<Item = Settings> {
     let preconditions = [Preconditions::Eager, Preconditions::Strict, Preconditions::Flexible];
     let blocked = [Blocked::Resume, Blocked::Fiber, Blocked::Replay];
@@ -56,7 +57,7 @@ fn bodies_panic_before_their_future() {
     });
 }
 
-/// What the closure of a body puts before there is a future is put by that step, too.
+/// A put in the closure of a body, before there is a future, belongs to that step, too.
 #[test]
 fn bodies_put_before_their_future() {
     limited(|| {
@@ -77,7 +78,7 @@ fn bodies_put_before_their_future() {
     });
 }
 
-/// A step whose preconditions panic does not begin; the error names it, whichever step put its tag.
+/// A step whose preconditions panic does not start. The error names it, whichever step put its tag.
 #[test]
 fn preconditions_panic() {
     limited(|| {
@@ -109,7 +110,7 @@ fn preconditions_panic() {
     });
 }
 
-/// What of a key panics.
+/// The methods of a key that panic.
 #[derive(Clone, Copy, PartialEq)]
 enum What {
     Hash,
@@ -144,7 +145,7 @@ impl Debug for Bad {
     }
 }
 
-/// A key's panic in a step is the step's; the collection can be used further.
+/// If a key panics in a step, the step panics. The collection continues to work.
 #[test]
 fn keys_panic_in_steps() {
     limited(|| {
@@ -173,7 +174,7 @@ fn keys_panic_in_steps() {
     });
 }
 
-/// A report that cannot be written does not hang, nor does it hide that the graph has failed.
+/// If a report cannot be written, the graph does not hang, and it still fails.
 #[test]
 fn keys_without_a_text() {
     limited(|| {
@@ -197,7 +198,7 @@ fn keys_without_a_text() {
     });
 }
 
-/// An error whose text panics is the step's panic.
+/// If the text of an error panics, the step panics.
 #[test]
 fn errors_without_a_text() {
     struct Silent;
@@ -218,7 +219,7 @@ fn errors_without_a_text() {
     });
 }
 
-/// The environment panics while steps run and wait: they end, and the panic goes on.
+/// The environment panics while steps run and wait. They end, and the panic continues.
 #[test]
 fn the_environment_panics() {
     limited(|| {
@@ -241,7 +242,7 @@ fn the_environment_panics() {
     });
 }
 
-/// Counts where it is dropped.
+/// Counts its drops.
 struct Counted(Arc<AtomicUsize>);
 
 impl Drop for Counted {
@@ -257,7 +258,8 @@ fn with_values<'x>(g: &Graph<'_, 'x, '_>, dropped: &Arc<AtomicUsize>) -> millpon
     items
 }
 
-/// Values are dropped once, when the graph ends, also after a deadlock; counted ones after their last use.
+/// Values are dropped once when the graph ends, also after a deadlock. Counted values are dropped
+/// after their last use.
 #[test]
 fn values_are_dropped_once() {
     limited(|| {
@@ -280,7 +282,8 @@ fn values_are_dropped_once() {
                     }));
                     dense.put(2, Counted(dropped.clone()));
                     (0..4).for_each(|key| counted.put(key, Counted(freed.clone())));
-                    // That one has no use, and is freed when it is put; 1 and 2 are used up; 3 is not, and 10 is missing.
+                    // Item 0 has no use, and is freed when it is put. Items 1 and 2 are used up.
+                    // Item 3 is not, and item 10 is missing.
                     assert_eq!(freed.load(Ordering::Relaxed), 1);
                     tags.put_all([1, 2, 5, 10]);
                     g.wait().unwrap();
@@ -293,7 +296,7 @@ fn values_are_dropped_once() {
     });
 }
 
-/// Bounds that nothing can hold, or that hold nothing.
+/// Bounds that are too large for memory, or empty.
 #[test]
 fn dense_bounds() {
     limited(|| {
@@ -343,7 +346,7 @@ fn seventeen_step_collections() {
     });
 }
 
-/// A tag that prescribes nothing fails the graph, put by the environment or by a step.
+/// A tag that prescribes nothing fails the graph, whether the environment or a step puts it.
 #[test]
 fn tags_that_prescribe_nothing() {
     limited(|| {
@@ -365,7 +368,7 @@ fn tags_that_prescribe_nothing() {
     });
 }
 
-/// A priority that panics fails the graph and names its step, also if another step puts the tag.
+/// A priority that panics fails the graph and names its step, even if another step puts the tag.
 #[test]
 fn priorities_panic() {
     limited(|| {
@@ -387,7 +390,7 @@ fn priorities_panic() {
     });
 }
 
-/// Bounds of a user that say what cannot be.
+/// User-defined bounds that contradict themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Wild(usize);
 
@@ -419,7 +422,7 @@ fn bounds_that_are_wrong() {
     });
 }
 
-/// A graph that has failed can be used until its closure ends, and keeps its first failure.
+/// After a failure, a graph can be used until its closure ends. It keeps its first failure.
 #[test]
 fn after_a_failure() {
     limited(|| {

@@ -1,4 +1,4 @@
-//! Graphs as wholes: several collections, threads outside, the memory of items, and one runtime for
+//! Whole graphs: several collections, threads outside, the memory of items, and one runtime for
 //! many graphs.
 
 use std::thread;
@@ -148,7 +148,7 @@ fn memory_of_items() {
             let memory = |collection, put, there, bytes| ItemMemory { collection, put, there, bytes };
             let empty = [memory("some", 0, 0, 0), memory("dense", 0, 0, 0), memory("counted", 0, 0, 0)];
             assert_eq!(g.memory(), empty);
-            // A look makes a slot, and no item.
+            // A `try_get` makes a slot, and no item.
             assert_eq!(some.try_get(&"a".to_owned()), None);
             ["b", "c"].into_iter().for_each(|key| some.put(key.to_owned(), [0; 4]));
             (0..7).for_each(|key| dense.put(key, 0));

@@ -1,4 +1,4 @@
-//! Methods of keys may use the collection that calls them: no lock is held over them.
+//! Methods of keys may use the collection that calls them. It holds no lock over them.
 
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use crate::common::limited;
 use millpond_cnc::{Slots, Table};
 
-/// All keys have one hash, so they are compared. Clones and comparisons look another key up, in the same table.
+/// All keys have the same hash, so they are compared. Clones and comparisons look up another key in
+/// the same table.
 #[derive(Debug)]
 struct Curious(u32);
 
@@ -19,7 +20,7 @@ thread_local! {
 
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
-/// One of each kind, that the methods of a key find.
+/// One table of each kind, which the methods of a key use.
 fn slots() -> &'static Slots<Curious, AtomicU32> {
     static SLOTS: [OnceLock<Slots<Curious, AtomicU32>>; 3] = [const { OnceLock::new() }; 3];
     let (table, number) = match TABLE.get() {
@@ -30,7 +31,7 @@ fn slots() -> &'static Slots<Curious, AtomicU32> {
     SLOTS[number].get_or_init(|| Slots::new(table))
 }
 
-fn look() {
+fn look_up() {
     // Not for the keys that are looked up here.
     if LOOKS.replace(false) {
         let another = 1000 + CALLS.fetch_add(1, Relaxed) % 7;
@@ -41,14 +42,14 @@ fn look() {
 
 impl Clone for Curious {
     fn clone(&self) -> Self {
-        look();
+        look_up();
         Curious(self.0)
     }
 }
 
 impl PartialEq for Curious {
     fn eq(&self, other: &Self) -> bool {
-        look();
+        look_up();
         self.0 == other.0
     }
 }
@@ -57,7 +58,7 @@ impl Eq for Curious {}
 
 impl Hash for Curious {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        look();
+        look_up();
         state.write_u32(1);
     }
 }

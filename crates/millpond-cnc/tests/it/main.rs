@@ -1,6 +1,7 @@
-//! The integration tests of the collections. They are one binary, so they are linked once. Each module is a subject.
+//! The integration tests of the collections. They are one binary, so they are linked once. Each
+//! module is a subject.
 
-// Models are of the item tables alone, and in the library: without a runtime there is no graph.
+// The library has the models. They cover only the item tables, since a graph needs a runtime.
 #![cfg(not(loom))]
 
 #[path = "../../../millpond/tests/it/common/alone.rs"]

@@ -1,5 +1,5 @@
-//! Steps that wait in the middle of a poll, for a scope or a graph within them, on the same runtime: their thread runs other
-//! steps meanwhile, on other stacks.
+//! Steps that wait during a poll, for a scope or a graph within them, on the same runtime. Their
+//! thread runs other steps meanwhile, on other stacks.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn scope(rt: &Runtime, n: u32) {
     tasks.unwrap();
 }
 
-/// Waits for steps of another graph, and looks at their items as its environment.
+/// Waits for steps of another graph, and reads their items as its environment.
 fn inner(rt: &Runtime, settings: Settings) -> u32 {
     let sum = graph_with(rt, settings, |g| {
         let (deep, tags) = (g.items::<u32, u32>("deep"), g.tags::<u32>("tags"));
@@ -39,7 +39,7 @@ fn inner(rt: &Runtime, settings: Settings) -> u32 {
     sum.unwrap()
 }
 
-/// Each step puts two items, one after each wait. `twice` is put once more, by the environment.
+/// Each step puts two items, one after each wait. The environment puts `twice` once more.
 fn run(rt: &Runtime, settings: Settings, twice: Option<(u32, u32)>) -> Result<u32, Error> {
     graph_with(rt, settings, |g| {
         let (items, tags) = (g.items::<u32, u32>("item"), g.tags::<u32>("tags"));
@@ -55,7 +55,8 @@ fn run(rt: &Runtime, settings: Settings, twice: Option<(u32, u32)>) -> Result<u3
         tags.put_all(0..STEPS);
         (0..STEPS).for_each(|n| items.put(n, n));
         let mut sum = *g.get(results, (0, 1)).unwrap();
-        // Other steps wait now, perhaps on this thread. This is the environment, which may look.
+        // Other steps wait now, perhaps on this thread. This is the environment, which may call
+        // `try_get`.
         sum += results.try_get(&(0, 0)).unwrap();
         g.wait().unwrap();
         sum += (1..STEPS).flat_map(|n| [(n, 0), (n, 1)]).map(|key| results.try_get(&key).unwrap()).sum::<u32>();

@@ -1,5 +1,6 @@
-//! Random programs: in every mode, on any number of workers, they put the items that the serial program puts; and if they
-//! cannot go on, the report says exactly which steps wait for which items.
+//! Random programs. In every mode and with any number of workers, they put the items that the
+//! serial program puts. If they cannot continue, the report says exactly which steps wait for which
+//! items.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,24 +13,24 @@ use millpond_cnc::{Blocked, Kind, Limit, Preconditions, Settings, Table, graph_w
 #[derive(Clone, Debug)]
 enum Get {
     Fixed(u32),
-    /// One of these keys: which one, the value that was got before says.
+    /// One of these keys. The value of the previous get selects it.
     Chosen(Vec<u32>),
 }
 
 #[derive(Clone, Debug, Default)]
 struct Step {
     gets: Vec<Get>,
-    /// Which of its fixed gets it says it needs, in this order.
+    /// The fixed gets that it declares, in this order.
     declared: Vec<u32>,
     /// The tags that it puts.
     children: Vec<u32>,
 }
 
-/// Step `n` puts item `n`, if it comes to that.
+/// Step `n` puts item `n`, if it gets there.
 #[derive(Clone, Debug)]
 struct Program {
     steps: Vec<Step>,
-    /// Those that the environment prescribes.
+    /// The steps that the environment prescribes.
     first: Vec<u32>,
     /// Items that the environment puts.
     given: Vec<u32>,
@@ -40,18 +41,19 @@ fn mix(sum: u64, with: u64) -> u64 {
 }
 
 impl Program {
-    /// With or without steps that ask for what is never put. If all is to be declared, no key depends on a value.
+    /// With or without steps that get items that are never put. If every get must be declared, no
+    /// key depends on a value.
     fn random(rng: &mut Rng, missing: bool, all_declared: bool) -> Program {
         let steps = 1 + rng.below(30) as u32;
         let given: Vec<u32> = (steps..steps + 1 + rng.below(4) as u32).collect();
         let mut program = Program { steps: vec![Step::default(); steps as usize], first: Vec::new(), given };
         for step in 0..steps {
-            // Prescribed by an earlier step, or by the environment.
+            // An earlier step or the environment prescribes it.
             match rng.below(1 + step as usize) as u32 {
                 parent if parent < step && rng.percent(60) => program.steps[parent as usize].children.push(step),
                 _ => program.first.push(step),
             }
-            // It gets what earlier steps put, or the environment.
+            // It gets items of earlier steps or of the environment.
             let key = |rng: &mut Rng| match rng.below(100) {
                 0..10 if missing => steps + 100 + rng.below(3) as u32,
                 0..70 if step > 0 => rng.below(step as usize) as u32,
@@ -74,7 +76,8 @@ impl Program {
         program
     }
 
-    /// The items in the end, and the steps that wait: whether each has begun, and for which items it waits.
+    /// The final items, and the steps that wait: whether each one has started, and for which items
+    /// it waits.
     fn serial(&self, settings: Settings) -> (BTreeMap<u32, u64>, BTreeMap<u32, (bool, Vec<u32>)>) {
         let mut items: BTreeMap<u32, u64> = self.given.iter().map(|&key| (key, mix(1, key.into()))).collect();
         let (mut open, mut ended): (BTreeSet<u32>, _) = (self.first.iter().copied().collect(), true);
@@ -140,7 +143,7 @@ fn check(seed: u64, runtimes: &[Runtime]) {
     let result = graph_with(rt, settings, |g| {
         let items = if dense { g.dense_items("item", 1000) } else { g.items("item") };
         let (tags, program) = (g.tags("tags"), &program);
-        // Of half of the programs: urgent ones, and others.
+        // In half of the programs, some steps are urgent.
         let steps =
             g.steps::<u32>("step").priority(move |&step| if seed.is_multiple_of(2) { 0 } else { (step % 7) as i8 - 3 });
         let steps = steps.preconditions(move |&step, need| {
@@ -180,7 +183,7 @@ fn check(seed: u64, runtimes: &[Runtime]) {
     assert_eq!(reported, stuck, "{}", shown());
 }
 
-/// How many programs, unless `MILLPOND_CASES` says.
+/// The number of programs, unless `MILLPOND_CASES` is set.
 const CASES: u64 = if cfg!(debug_assertions) { 3000 } else { 10_000 };
 
 #[test]

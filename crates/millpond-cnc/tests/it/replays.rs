@@ -1,4 +1,4 @@
-//! Steps that run again from their start: what they did before is not done twice.
+//! Steps that start again. They do not repeat their earlier effects.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,8 +9,8 @@ fn replay() -> Settings {
     Settings { preconditions: Preconditions::Eager, blocked: Blocked::Replay, ..Settings::default() }
 }
 
-/// Runs a graph in which step `early` 3 gets the item `value` 3 too early, with one worker and with more. It fails, and the
-/// error says what the step had done.
+/// Runs a graph in which step `early` 3 gets the item `value` 3 too early, with one worker and with
+/// more. It fails, and the error says what the step had done.
 fn refused(done: &str, build: impl for<'g, 'x> Fn(&'g Graph<'g, 'x, '_>) -> Result<(), Error>) {
     for workers in [1, 2, 8] {
         let ran = graph_with(&runtime(workers), replay(), |g| build(g));
@@ -22,7 +22,7 @@ fn refused(done: &str, build: impl for<'g, 'x> Fn(&'g Graph<'g, 'x, '_>) -> Resu
     }
 }
 
-/// A tag that is put again would prescribe its steps again, and no item that these put tells.
+/// A second put of a tag would prescribe its steps again. No item of these steps would show it.
 #[test]
 fn a_tag_is_put_before_a_get() {
     limited(|| {
@@ -38,17 +38,18 @@ fn a_tag_is_put_before_a_get() {
                 values.get(n).await;
             }));
             tags.put(3);
-            // Now the step has met the missing item, and only now that is put.
+            // Now the step has reached the missing item, which is put only now.
             _ = g.wait();
             values.put(3, 0);
             g.wait()
         });
-        // Of three runs, each child at most once.
+        // In three runs, each child runs at most once.
         assert!(CHILDREN.load(Ordering::Relaxed) <= 6);
     });
 }
 
-/// What the body owns does something when it is dropped, so also each time that the step is put aside.
+/// The drop of a value of the body has an effect, so it has one each time that the step is
+/// suspended.
 #[test]
 fn a_tag_is_put_when_the_body_is_dropped() {
     struct OnDrop<F: Fn()>(F);
@@ -73,7 +74,7 @@ fn a_tag_is_put_when_the_body_is_dropped() {
     });
 }
 
-/// A step changes a graph that encloses its own. That one does not start again with the step.
+/// A step changes an enclosing graph. That graph does not start again with the step.
 #[test]
 fn an_enclosing_graph_is_changed_before_a_get() {
     limited(|| {
@@ -106,7 +107,7 @@ fn an_enclosing_graph_is_changed_before_a_get() {
     });
 }
 
-/// What a step makes itself is made again: a graph within it, and uses that it gives back.
+/// Values that a step makes are made again: a graph within it, and uses that it returns.
 #[test]
 fn a_graph_within_a_step_starts_again() {
     limited(|| {

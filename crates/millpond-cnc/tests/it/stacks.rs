@@ -23,7 +23,7 @@ fn steps_take_all_stacks() {
         _ = g.wait();
         (0..steps).for_each(|n| items.put(n, n));
     });
-    // Where the system allows for so many mappings there are stacks for all.
+    // If the system allows that many mappings, there are stacks for all.
     if let Err(error) = error {
         let Kind::NotKept { step, why: WaitError::NoStack { waiting } } = error.kind() else { panic!("{error}") };
         assert_eq!(step.step, "wait");

@@ -1,5 +1,5 @@
-//! The states of a step (FP Figure 1): *prescribed, ready, running, blocked, finished*. Eager steps are never prescribed,
-//! strict ones are never blocked, flexible ones may be both.
+//! The states of a step (FP Figure 1): *prescribed, ready, running, blocked, finished*. Eager steps
+//! are never prescribed, and strict ones are never blocked. Flexible ones may be both.
 
 use std::pin::pin;
 use std::sync::Mutex;
@@ -10,17 +10,17 @@ use millpond_cnc::{Blocked, Graph, Limit, Preconditions, Settings, graph_with};
 
 use Event::{Began, Ended, Got, Prescribed};
 
-/// What is seen of a step.
+/// An observation of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
-    /// It was asked for its preconditions.
+    /// The graph asked for its preconditions.
     Prescribed,
     Began,
     Got(u32),
     Ended,
 }
 
-/// What a step has done, and how often its body was polled.
+/// The actions of a step, and the number of polls of its body.
 #[derive(Default)]
 struct Seen {
     events: Mutex<Vec<Event>>,
@@ -32,12 +32,12 @@ impl Seen {
         self.events.lock().unwrap().push(event);
     }
 
-    /// What has come since the last time.
+    /// The new observations since the last call.
     fn take(&self) -> Vec<Event> {
         std::mem::take(&mut self.events.lock().unwrap())
     }
 
-    /// A body whose polls are counted.
+    /// A body that counts its polls.
     async fn counted(&self, body: impl Future<Output = ()>) {
         let mut body = pin!(body);
         std::future::poll_fn(|context| {
@@ -48,8 +48,9 @@ impl Seen {
     }
 }
 
-/// A step that needs items 1 and 2, and says so. These are put one by one, each when nothing else is left to do. What is
-/// seen once it was prescribed, once 1 was put, and once 2 was put.
+/// A step that needs items 1 and 2, and declares them. They are put one by one, each when nothing
+/// else is left to do. Returns the observations after it was prescribed, after item 1 was put, and
+/// after item 2 was put.
 fn stages<'env>(g: &Graph<'_, '_, 'env>, seen: &'env Seen) -> [Vec<Event>; 3] {
     let (items, tags) = (g.items::<u32, ()>("item"), g.tags("tags"));
     let step = g.steps::<()>("step").preconditions(move |&(), need| {
@@ -77,16 +78,16 @@ fn stages<'env>(g: &Graph<'_, '_, 'env>, seen: &'env Seen) -> [Vec<Event>; 3] {
     [prescribed, one, seen.take()]
 }
 
-/// Runs that step in a mode, for any number of workers. A body that waits on a stack, as the first one of a flexible
-/// collection does, was polled once without a waker.
+/// Runs that step in a mode, for any number of workers. A body that waits on a stack was polled
+/// once without a waker. The first body of a flexible collection waits like that.
 fn check(preconditions: Preconditions, limit: Limit, blocked: Blocked, expected: [&[Event]; 3], polls: usize) {
-    // A check of gets would ask for preconditions again.
+    // A check of gets would ask for the preconditions again.
     let settings = Settings { preconditions, blocked, limit, check_gets: false, ..Settings::default() };
     let on_stack = match (preconditions, blocked) {
         (Preconditions::Strict, _) | (_, Blocked::Replay) | (Preconditions::Eager, Blocked::Resume) => false,
         (Preconditions::Eager, Blocked::Fiber) | (Preconditions::Flexible, _) => true,
     };
-    // Polled once, it has not waited.
+    // After one poll, it has not waited.
     let polls = polls + usize::from(on_stack && polls > 1);
     for workers in [1, 2, 8] {
         let seen = Seen::default();
@@ -100,7 +101,8 @@ const RESUMED: [Blocked; 2] = [Blocked::Resume, Blocked::Fiber];
 const EVERY: [Blocked; 3] = [Blocked::Resume, Blocked::Fiber, Blocked::Replay];
 const LIMITS: [Limit; 3] = [Limit::All, Limit::First(1), Limit::First(0)];
 
-/// Figure 1a: ready, running, blocked and running by turns, finished. What it needs is not asked for.
+/// Figure 1a: ready, running, blocked and running in turn, finished. The graph never asks for its
+/// preconditions.
 #[test]
 fn eager_steps_are_never_prescribed() {
     limited(|| {
@@ -127,7 +129,8 @@ fn strict_steps_are_never_blocked() {
     });
 }
 
-/// Figure 1c with a list of one: prescribed until the first item is there, blocked until the second one is.
+/// Figure 1c with a list of one item: prescribed until the first item is there, blocked until the
+/// second one is.
 #[test]
 fn flexible_steps_are_prescribed_and_blocked() {
     limited(|| {
@@ -140,8 +143,8 @@ fn flexible_steps_are_prescribed_and_blocked() {
     });
 }
 
-/// "Behavior identical to the eager model if the preconditions list is empty and identical to the strict model when the
-/// list includes all dataflow dependences" (FP §III).
+/// "Behavior identical to the eager model if the preconditions list is empty and identical to the
+/// strict model when the list includes all dataflow dependences" (FP §III).
 #[test]
 fn flexible_is_eager_and_strict_at_its_ends() {
     limited(|| {
@@ -159,8 +162,8 @@ fn flexible_is_eager_and_strict_at_its_ends() {
     });
 }
 
-/// Every step of an order that is not that of data ends once, and sees its item: none begins before its preconditions are
-/// met, whichever thread puts them.
+/// The order of steps is not the order of data. Every step ends once, and sees its item. No step
+/// starts before its preconditions hold, whichever thread puts them.
 #[test]
 fn no_step_begins_too_early() {
     const STEPS: u32 = 2000;

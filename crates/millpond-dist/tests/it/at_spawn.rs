@@ -1,5 +1,5 @@
-//! Portable tasks that run at their spawn on the dataflow stack: they are calls, without closures and frames.
-//! Only what else they do can tell.
+//! Portable tasks that run at their spawn on the dataflow stack. They are calls, without closures
+//! and frames. Only their other effects show this.
 
 use crate::common::{limit, silence_expected_panics};
 use millpond::{Error, Handle, Inline, Kind, Out, Runtime, StackEngine};
@@ -14,7 +14,7 @@ fn on_stack(workers: usize, inline: Inline) -> OnStack {
     Runtime::builder().workers(workers).inline(inline).build_with().expect("the choices are in range")
 }
 
-/// The test on some numbers of workers, each with leaves at their spawn and not.
+/// Runs the test with several numbers of workers, with and without leaves at their spawn.
 fn everywhere(name: &str, test: impl Fn(&OnStack)) {
     for workers in [1, 2, 4] {
         for inline in [Inline::Always, Inline::Auto, Inline::Never] {
@@ -49,7 +49,7 @@ tasks! {
     Twice {} "at_spawn.twice"
 }
 
-/// What was done, in order.
+/// The actions, in order.
 static NOTES: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 fn note(what: usize) {
@@ -76,7 +76,7 @@ impl PortableParent for Noting {
     }
 }
 
-/// Other tests of this file note nothing.
+/// Other tests of this file record nothing.
 #[test]
 fn they_run_at_their_spawn_unless_never() {
     let order = |inline| {
@@ -108,7 +108,7 @@ impl PortableParent for Chain {
     }
 }
 
-/// Deeper than bodies are called one by the other.
+/// Deeper than bodies call one another.
 #[test]
 fn a_deep_chain_is_no_deep_recursion() {
     everywhere("chain", |rt| {
@@ -118,7 +118,7 @@ fn a_deep_chain_is_no_deep_recursion() {
     });
 }
 
-/// What a parent's children do wrong, or itself.
+/// An error of a parent's children or of the parent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 enum How {
     Leaf,
@@ -157,7 +157,7 @@ impl PortableParent for Fails {
                 return;
             }
         }
-        // What comes after it is poisoned, or not.
+        // Whether the later tasks are poisoned.
         s.spawn_portable((x.inout(), r.write()), Fold {});
     }
 }
@@ -170,7 +170,7 @@ impl Portable for Fold {
     }
 }
 
-/// The error, and what the data are.
+/// The error, and the final data.
 fn failing(rt: &OnStack, how: How) -> (Error, Result<u64, Error>, Result<u64, Error>) {
     let (x, r) = (Handle::new(0), Handle::unset());
     let error = rt.scope(|s| {
@@ -213,7 +213,7 @@ impl Portable for Large {
     }
 }
 
-/// The places of values are not mixed up, whatever was there before.
+/// Values keep their places, whatever was there before.
 impl PortableParent for Many {
     type Access = Rw<u64>;
     fn run<'t>(self, s: &impl ParentScope<'t>, sum: Handles<'t, Self>) {
@@ -280,7 +280,7 @@ fn data_of_bodies_are_their_own() {
     });
 }
 
-/// A task without a compact form is pushed among called tasks.
+/// A task without a compact form is pushed between called tasks.
 impl PortableParent for Names {
     type Access = Rw<u64>;
     fn run<'t>(self, s: &impl ParentScope<'t>, sum: Handles<'t, Self>) {
@@ -294,7 +294,7 @@ impl PortableParent for Names {
 }
 
 #[test]
-fn names_are_laid_down_between_calls() {
+fn named_tasks_are_pushed_between_calls() {
     everywhere("names", |rt| {
         let sum = Handle::new(0);
         rt.scope(|s| {

@@ -22,7 +22,7 @@ impl TryPortable for Parse {
 }
 portable!(Parse, "fallible.parse");
 
-/// Parses by a child, and fails itself if it is to.
+/// Parses in a child. On request, it fails itself.
 #[derive(Serialize, Deserialize)]
 struct Check {
     fails: bool,

@@ -1,5 +1,5 @@
-//! What comes up while portable tasks run at their spawn: thieves beside leaves that take long, small windows, sessions, leaves
-//! that open scopes, a cancelled scope.
+//! Events while portable tasks run at their spawn: thieves during long leaves, small windows,
+//! sessions, leaves that open scopes, and a cancelled scope.
 
 use crate::common::limit;
 use millpond::{CancelToken, Handle, Inline, Kind, Out, Runtime, Spawn, StackEngine};
@@ -160,13 +160,13 @@ impl PortableParent for Cancels {
             return s.spawn_portable(x.inout(), Cancel {});
         }
         s.nest_portable(x.inout(), Cancels { deep: self.deep - 1 });
-        // All that comes behind it.
+        // All later tasks.
         s.spawn_portable(x.inout(), Add { n: 1000 });
     }
 }
 
 #[test]
-fn what_is_cancelled_in_an_episode_runs_no_more() {
+fn tasks_cancelled_in_an_inline_subtree_do_not_run() {
     for (workers, inline) in [1, 2, 3].into_iter().flat_map(|workers| INLINES.map(|inline| (workers, inline))) {
         limit(60, format!("cancelled, {workers} workers, {inline:?}"), || {
             let builder = Runtime::builder().workers(workers).inline(inline);
@@ -182,7 +182,7 @@ fn what_is_cancelled_in_an_episode_runs_no_more() {
     }
 }
 
-/// How many leaves each thread has run, in a test of that number.
+/// The number of leaves that each thread has run, for each test.
 static BY: Mutex<BTreeMap<usize, HashMap<ThreadId, usize>>> = Mutex::new(BTreeMap::new());
 
 impl Portable for Slow {
@@ -191,13 +191,13 @@ impl Portable for Slow {
         let mut by = BY.lock().expect("no thread panics with it");
         *by.entry(self.test).or_default().entry(thread::current().id()).or_default() += 1;
         drop(by);
-        // It takes long, and no processor from the others.
+        // It takes long, but needs no processor.
         thread::sleep(Duration::from_micros(self.micros));
         r.set(1);
     }
 }
 
-/// Who has run the leaves of a test.
+/// The threads that have run the leaves of a test.
 fn by_thread(test: usize) -> HashMap<ThreadId, usize> {
     BY.lock().expect("as above").remove(&test).expect("some have run")
 }
@@ -212,9 +212,9 @@ impl PortableParent for Wide {
     }
 }
 
-/// As soon as a worker has nothing to do, what is spawned can be stolen.
+/// When a worker is idle, it can steal the tasks that are spawned from then on.
 #[test]
-fn who_has_nothing_to_do_gets_some() {
+fn an_idle_worker_gets_tasks() {
     for inline in [Inline::Always, Inline::Auto] {
         limit(60, format!("thieves, {inline:?}"), || {
             let builder = Runtime::builder().workers(2).inline(inline);
@@ -228,10 +228,10 @@ fn who_has_nothing_to_do_gets_some() {
     }
 }
 
-/// Thieves see nothing of an inline subtree, and find nothing while a leaf runs; beside it another stack always changes, and never has
-/// anything to steal.
+/// Thieves cannot see into an inline subtree, and find nothing while a leaf runs. Meanwhile another
+/// stack changes all the time, and never has anything to steal.
 #[test]
-fn thieves_get_their_share_of_what_takes_long() {
+fn thieves_get_a_share_of_long_leaves() {
     for inline in [Inline::Always, Inline::Auto] {
         limit(60, format!("thieves, {inline:?}"), || {
             let builder = Runtime::builder().workers(3).inline(inline);
@@ -254,7 +254,7 @@ fn thieves_get_their_share_of_what_takes_long() {
                 });
                 let (short, sum) = (Handle::new(0), Handle::new(0));
                 rt.scope(|s| {
-                    // So that the level is known as one of short bodies.
+                    // So that the level counts as one of short bodies.
                     (0..2000).for_each(|_| drop(s.nest_portable(short.inout(), Tree { deep: 0 })));
                     s.nest_portable(sum.inout(), Wide { leaves: 1000, micros: 300, test: 1 });
                 })
@@ -297,9 +297,9 @@ impl PortableParent for Fives {
     }
 }
 
-/// A parent of more accesses than one that is called may have.
+/// A parent with more accesses than a called parent may have.
 #[test]
-fn many_accesses_are_laid_down() {
+fn parents_with_many_accesses_are_pushed() {
     for (workers, inline) in [1, 2].into_iter().flat_map(|workers| INLINES.map(|inline| (workers, inline))) {
         limit(60, format!("accesses, {workers} workers, {inline:?}"), || {
             let builder = Runtime::builder().workers(workers).inline(inline);

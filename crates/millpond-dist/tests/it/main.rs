@@ -1,5 +1,5 @@
-//! The integration tests of portable tasks. They are one binary, so they are linked once. Each module is a subject; the
-//! programs of `ui` are in `tests/ui`, and `twice` must be a binary of its own.
+//! The integration tests of portable tasks. They are one binary, so they are linked once. Each
+//! module is a subject. `tests/ui` has the programs of `ui`. `twice` must be a separate binary.
 
 mod at_spawn;
 mod common;

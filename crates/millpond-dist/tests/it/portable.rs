@@ -1,4 +1,5 @@
-//! Portable tasks give what closures give, on any number of workers, and after they were bytes.
+//! Portable tasks give the results of closures, with any number of workers, and after a conversion
+//! to bytes.
 
 use crate::common::limit;
 
@@ -15,14 +16,15 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 const SECONDS: u64 = 60;
 
-/// A test without a runtime, under the limit of the others.
+/// A test without a runtime, under the same time limit.
 fn limited(test: impl FnOnce()) {
     limit(SECONDS, "no runtime", test);
 }
 
 type OnStack = Runtime<StackEngine>;
 
-/// The test, on some numbers of workers, under the default scheme and on the dataflow stack.
+/// Runs the test with several numbers of workers, under the default scheme and on the dataflow
+/// stack.
 macro_rules! on_workers {
     ($name:literal, |$rt:ident| $test:block) => {
         for workers in 1..=3 {
@@ -69,7 +71,7 @@ impl PortableParent for Fib {
 }
 portable!(Fib, "fib");
 
-/// Appends a word to a text; its field has no fixed size.
+/// Appends a word to a text. Its field has no fixed size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Say {
     word: String,
@@ -82,7 +84,7 @@ impl Portable for Say {
 }
 portable!(Say, "say");
 
-/// Says a word some times, each with its number, and uses all rights that a parent can have.
+/// Appends a word several times, each with its number. Uses all rights that a parent can have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Repeat {
     word: String,
@@ -119,7 +121,7 @@ impl Portable for Length {
 }
 portable!(Length, "length");
 
-/// The most accesses that a portable task can have.
+/// The maximum number of accesses of a portable task.
 #[derive(Serialize, Deserialize)]
 struct Eight;
 impl Portable for Eight {
@@ -131,7 +133,7 @@ impl Portable for Eight {
 }
 portable!(Eight, "eight");
 
-/// A generic struct; its instances have names.
+/// A generic struct whose instances have names.
 #[derive(Serialize, Deserialize)]
 struct Fill<T> {
     with: T,
@@ -157,7 +159,7 @@ impl Portable for Fail {
 }
 portable!(Fail, "fail");
 
-/// A parent of nothing but a leaf that fails; without accesses.
+/// A parent without accesses, with a leaf that fails.
 #[derive(Serialize, Deserialize)]
 struct FailBelow;
 impl PortableParent for FailBelow {
@@ -168,7 +170,8 @@ impl PortableParent for FailBelow {
 }
 portable!(FailBelow, "fail.below");
 
-/// Adds to a number and to a list; both are reductions, and the list is that of the tasks in some order.
+/// Adds to a number and to a list. Both are reductions. The list has the order of the tasks in some
+/// schedule.
 #[derive(Serialize, Deserialize)]
 struct AddOne {
     n: u64,
@@ -182,7 +185,7 @@ impl Portable for AddOne {
 }
 portable!(AddOne, "add.one");
 
-/// Has children add, all numbers below its own.
+/// Its children add all smaller numbers.
 #[derive(Serialize, Deserialize)]
 struct AddAll {
     below: u64,
@@ -197,7 +200,7 @@ impl PortableParent for AddAll {
 }
 portable!(AddAll, "add.all");
 
-/// A parent whose children have names: the last of them fails.
+/// A parent whose children have names. The last one fails.
 #[derive(Serialize, Deserialize)]
 struct Names {
     nested: bool,
@@ -215,7 +218,7 @@ impl PortableParent for Names {
 }
 portable!(Names, "names");
 
-/// Says words with priorities.
+/// Appends words with priorities.
 #[derive(Serialize, Deserialize)]
 struct Hints;
 impl PortableParent for Hints {
@@ -229,7 +232,8 @@ impl PortableParent for Hints {
 }
 portable!(Hints, "hints");
 
-/// Has its number noted and then replaces it, three times; its body notes how many had been noted when it ended.
+/// Records its number and then replaces it, three times. At its end, its body records how many
+/// numbers had been recorded.
 #[derive(Serialize, Deserialize)]
 struct Replace;
 impl PortableParent for Replace {
@@ -363,7 +367,7 @@ fn reductions() {
 }
 
 #[test]
-fn a_task_goes_by_the_name_that_its_spawn_gives() {
+fn a_task_has_the_name_that_its_spawn_gives() {
     on_workers!("names", |rt| {
         for nested in [false, true] {
             let text = Handle::new(String::new());
@@ -393,7 +397,8 @@ fn a_priority_is_that_of_any_task() {
     });
 }
 
-/// Under the default scheme a handle in place would make it wait, on the stack any that is in use.
+/// A handle in place would make it wait under the default scheme. On the stack, any handle in use
+/// would.
 #[test]
 fn a_portable_parent_does_not_wait_to_set_a_value() {
     fn with<E: Engine>(n: Handle<u64>) {
@@ -423,7 +428,7 @@ fn portable_tasks_fail_as_others_do() {
         let error = spawned(true);
         assert!(matches!(error.kind(), Kind::Panicked(_)), "{error}");
         assert!(error.to_string().contains("as it was told"), "{error}");
-        // A task goes by the place of its spawn.
+        // A task is named by the place of its spawn.
         assert!(error.task().to_string().contains("portable.rs"), "{error}");
         let error = rt.scope(|s| drop(s.nest_portable((), FailBelow))).unwrap_err();
         assert!(matches!(error.kind(), Kind::Panicked(_)), "{error}");
@@ -431,7 +436,7 @@ fn portable_tasks_fail_as_others_do() {
     });
 }
 
-/// The same task, after it was bytes.
+/// The same task, converted to bytes and back.
 fn again<P: Registered + Value>(task: P) -> P {
     let (name, bytes) = encode(&task).unwrap();
     let decoded = registry().unwrap().decode(name, &bytes).unwrap();
@@ -484,7 +489,7 @@ fn the_registry_says_what_a_task_is() {
         assert_eq!(modes, [(Mode::Read, 8), (Mode::Inout, size_of::<String>()), (Mode::Write, size_of::<usize>())]);
         assert_eq!(entry.to_string(), "repeat (parent: read u64, inout alloc::string::String, write usize)");
         assert_eq!(registry.get("fail.below").unwrap().to_string(), "fail.below (parent)");
-        // The other tests of this binary have names, too.
+        // The other tests of this binary register names, too.
         let here = registry.iter().filter(|entry| entry.place().file == file!());
         let names: Vec<_> = here.map(|entry| entry.name()).collect();
         let all = [

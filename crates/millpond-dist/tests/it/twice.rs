@@ -1,6 +1,7 @@
-//! A program that registers two tasks under one name: it is told so before anything runs.
+//! A program that registers two tasks under one name gets an error before anything runs.
 //!
-//! A binary of its own: the linker collects the names of a whole binary, so these two would fail the tests of `it`.
+//! A separate binary: the linker collects the names of a whole binary, so these two would fail the
+//! tests of `it`.
 
 #[path = "../../millpond/src/limit.rs"]
 mod limit;

@@ -1,4 +1,4 @@
-//! A body whose arguments are not those of what the task declares.
+//! The arguments of a body differ from those that the task declares.
 
 use millpond::Out;
 use millpond_dist::{Portable, R, W, portable};

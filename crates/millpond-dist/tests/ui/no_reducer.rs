@@ -1,4 +1,4 @@
-//! A reduction by what is no reducer of such values.
+//! A reduction with a type that is no reducer of these values.
 
 use millpond::Append;
 use millpond_dist::{Cw, Portable, portable};

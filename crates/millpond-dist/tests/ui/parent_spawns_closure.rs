@@ -1,4 +1,4 @@
-//! A portable parent spawns what is not portable.
+//! A portable parent spawns a closure.
 
 use millpond_dist::{Handles, ParentScope, PortableParent, Rw, portable};
 use serde::{Deserialize, Serialize};

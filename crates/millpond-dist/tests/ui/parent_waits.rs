@@ -1,4 +1,4 @@
-//! A portable parent looks at a value.
+//! A portable parent reads a value.
 
 use millpond_dist::{Handles, ParentScope, PortableParent, Rw, portable};
 use serde::{Deserialize, Serialize};

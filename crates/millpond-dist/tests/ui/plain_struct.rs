@@ -1,4 +1,4 @@
-//! A struct that is no task where one is needed.
+//! A struct that is not a task, where a task is needed.
 
 use millpond::{Handle, Runtime};
 use millpond_dist::SpawnPortable;

@@ -1,4 +1,4 @@
-//! A struct that is registered and no task.
+//! A struct that is registered but is not a task.
 
 use millpond_dist::portable;
 use serde::{Deserialize, Serialize};

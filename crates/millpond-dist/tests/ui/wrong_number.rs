@@ -1,4 +1,4 @@
-//! The spawn passes an access too few.
+//! The spawn passes one access too few.
 
 use millpond::{Handle, Out, Runtime};
 use millpond_dist::{Portable, R, SpawnPortable, W, portable};

@@ -31,7 +31,8 @@ fn runtimes(all: [Names<'_>; 2]) {
     all.into_iter().for_each(|names| conformance::runtime(&registry, names));
 }
 
-/// The default parts. If the stack is the default scheme, it takes no other pool and memory manager.
+/// The default parts. If the stack is the default scheme, it takes no other pool and memory
+/// manager.
 fn usual() -> Names<'static> {
     Names { scheme: "list", ..Names::default() }
 }

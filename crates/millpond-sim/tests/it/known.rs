@@ -10,7 +10,7 @@ use millpond_trace::Profile;
 
 const MS: u64 = 1_000_000;
 
-/// Tasks one after the other, or independent.
+/// A chain of tasks, or independent tasks.
 struct Row {
     tasks: u64,
     chained: bool,
@@ -69,21 +69,21 @@ fn a_chain_is_no_faster() {
 #[test]
 fn independent_tasks_of_equal_length_are_shared_out() {
     let outcome = all(&Row { tasks: 1000, chained: false }, 2);
-    // Each steal of one task takes 0.1 ms and the time to send it: half of the tasks cost that.
+    // Each steal of one task takes 0.1 ms and the time to send it. Half of the tasks are stolen.
     assert!((0.5..0.56).contains(&outcome.seconds), "{outcome:?}");
 }
 
 #[test]
 fn several_are_taken_at_once() {
-    // The owner runs the first task until 1 ms. By then the thief has begun the next four, one after the other; the owner takes
-    // what is left, 0.25 ms later.
+    // The owner runs the first task until 1 ms. By then the thief has started the next four, one
+    // after the other. The owner runs the rest, 0.25 ms later.
     let config = Config { latency: 5e-4, own_latency: 2.5e-4, at_once: 4.0, bandwidth: 1e18, ..Config::of(2) };
     let outcome = simulate(&Row { tasks: 9, chained: false }, &config).unwrap();
     assert_eq!((outcome.tasks, outcome.steals, outcome.own_steals), (10, 4, 4));
     assert!((outcome.seconds - 5.25e-3).abs() < 1e-9, "{}", outcome.seconds);
 }
 
-/// A body and a task that take as long, of which the body spawns the task first, or at its end.
+/// A body and a task of the same length. The body spawns the task at its start or at its end.
 #[test]
 fn a_recording_says_when_a_task_was_spawned() {
     let spin = || {
@@ -102,7 +102,8 @@ fn a_recording_says_when_a_task_was_spawned() {
         all(&Recorded::new(&recording, Costs::NONE).unwrap(), 2)
     };
     let (soon, late) = (simulated(true), simulated(false));
-    // As long as the longer of the two: neither need take what it means to, beside other processes.
+    // It takes as long as the longer of the two. Either may take longer than intended if other
+    // processes run.
     assert!(soon.seconds < soon.span_seconds.unwrap() + 1e-3, "{soon:?}");
     assert!(late.seconds > 0.95 * late.work_seconds, "{late:?}");
 }
@@ -145,14 +146,14 @@ fn leaving_and_enrolling() {
     let outcome = simulate(&fib, &config).unwrap();
     assert!((outcome.seconds - whole - 10.0).abs() < 1e-6);
     assert!(outcome.idle_share < 1e-9, "away is not idle: {outcome:?}");
-    // Another one comes when half is done.
+    // Another processor joins when half of the work is done.
     config.speeds = vec![Speed::constant(1.0).unwrap(), Speed::steps(&[(0.0, 0.0), (whole / 2.0, 1.0)]).unwrap()];
     let outcome = simulate(&fib, &config).unwrap();
     assert!((outcome.seconds / whole - 0.75).abs() < 0.01);
 }
 
 #[test]
-fn who_leaves_for_good_with_a_task_stops_the_program() {
+fn a_processor_that_leaves_with_a_task_stops_the_program() {
     let fib = Fib::new(25, 5, MS, Costs::PAPER);
     let mut config = Config::of(3);
     config.speeds[1] = Speed::steps(&[(0.0, 1.0), (1.0, 0.0)]).unwrap();
@@ -234,7 +235,7 @@ fn a_draw_never_reaches_the_upper_bound() {
         let Err(Error::NoneAlive { .. }) = with(of, fault_below) else { panic!("{of}: a processor is alive") };
     }
     assert!(with("uniform:1..1:5", 1.0).is_ok() && with("churn:1:1", 1.0).is_ok());
-    // Some draws are that fast, but who waits for them?
+    // Some draws are that fast, but no task waits for them.
     let error = with("uniform:0..1:5", 1.0 - 1e-12).unwrap_err().to_string();
     let says = "the speed of processor 0 changes more than 5000000 times before the program ends: speeds change too often, \
                 or leave too little";

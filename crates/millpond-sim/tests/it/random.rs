@@ -1,5 +1,6 @@
-//! Random programs on random machines, against what holds for every schedule, and against a simple serial run of the
-//! same rules with one processor. `MILLPOND_CASES=N` tries so many.
+//! Random programs on random machines. They are checked against bounds for every schedule, and
+//! against a simple serial run with the same rules and one processor. `MILLPOND_CASES=N` sets the
+//! number of cases.
 
 use millpond::depend::Mode::{self, Commutative, Concurrent, Inout, Read, Write};
 use millpond_sim::{Children, Config, Error, Program, Size, Speed, Work, simulate};
@@ -19,7 +20,7 @@ impl Random {
 struct Child {
     node: usize,
     accesses: Vec<(u64, Mode)>,
-    /// What the body has done when it is created.
+    /// The work of the body when it creates this child.
     created: Work,
 }
 
@@ -38,17 +39,17 @@ impl Tree {
         tree
     }
 
-    /// A task with all below it; its number.
+    /// Adds a task with all its descendants. Returns its number.
     fn grow(&mut self, random: &mut Random, height: u64) -> usize {
         let node = self.bodies.len();
-        // Bodies without work, too.
+        // Some bodies have no work.
         self.bodies.push(random.below(4) * random.below(100_000));
         self.children.push(Vec::new());
         self.sizes.push(Size::default());
         self.spans.push(0);
         let count = if height == 0 { 0 } else { random.below(7) };
         let data = 1 + random.below(4);
-        // In the middle of the body, some of them.
+        // Some of them in the middle of the body.
         let mut created: Vec<_> = (0..count).map(|_| random.below(2 * self.bodies[node] + 1)).collect();
         created.sort_unstable();
         for created in created {
@@ -65,8 +66,8 @@ impl Tree {
         node
     }
 
-    /// Work, and the span by the simplest rule there is: each child after its creation, and after all earlier ones in conflict with
-    /// it.
+    /// Work and span by a simple rule: each child runs after its creation and after all earlier
+    /// children in conflict with it.
     fn measure(&mut self, node: usize) {
         let children = &self.children[node];
         let (body, below) = (self.bodies[node], children.iter().map(|child| self.sizes[child.node]).sum::<Size>());
@@ -119,7 +120,7 @@ fn machine(random: &mut Random, case: u64) -> Config {
     let mut config = Config::of(1 + random.below(20) as usize);
     config.latency = (1 + random.below(1000)) as f64 * 1e-7;
     config.seed = case;
-    // By half of them as the paper has it.
+    // Half of them use the settings of the paper.
     if random.below(2) == 0 {
         config.own_latency = random.below(3) as f64 * random.below(500) as f64 * 1e-7;
         config.at_once = 1.0 + random.below(60) as f64 / 16.0;
@@ -147,7 +148,8 @@ fn every_task_once_and_never_faster_than_work_and_span() {
             let speed = config.speeds[0].clone().at(0.0);
             assert!((outcome.seconds * speed * 1e9 - size.work as f64).abs() < 1e-3, "case {case}");
         }
-        // Never slower than one alone, but for what steals cost: each holds its closure up once.
+        // A run is never slower than one processor alone, except for the cost of steals. A steal
+        // delays its closure once.
         let alone = size.work as f64 / 1e9;
         let at_others = (outcome.steals + outcome.failed_attempts + 1) as f64 * (config.latency + 1e-4);
         let held_up = at_others + outcome.own_steals as f64 * config.own_latency;
@@ -181,7 +183,7 @@ fn with_faults_every_task_at_least_once_and_an_end() {
                 assert!(faulty || outcome.tasks == tree.sizes[0].tasks, "case {case}");
                 (faults, restarts) = (faults + outcome.faults, restarts + outcome.restarts);
             }
-            // Who holds something has left for good.
+            // A processor that holds a task has left forever.
             Err(Error::Stuck { .. }) => {
                 assert!(!faulty && one_stays, "case {case}: what was lost was not run again");
                 stuck += 1;

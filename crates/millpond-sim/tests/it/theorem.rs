@@ -1,4 +1,5 @@
-//! Theorem 2, and the paper's tables. With `MILLPOND_DEEP` in the environment in the sizes of the chapter.
+//! Theorem 2 and the paper's tables. With `MILLPOND_DEEP` in the environment, in the sizes of the
+//! chapter.
 
 use millpond_sim::experiments::{Fit, TABLE_1_LATENCY, figure4, table1, theorem2};
 use millpond_sim::programs::{Fib, Knary, Stencil};
@@ -15,13 +16,14 @@ fn one_constant_for_all_processors() {
     for fit in theorem2(if is_deep() { 1422 } else { 100 }, None, 1).unwrap() {
         let Fit { program, speeds, largest_error, steals_grow, .. } = &fit;
         assert!(*largest_error < 0.05, "{program} {speeds}: {largest_error}");
-        // The chapter has 1.05 as the largest of three seeds, where p goes up to 1422. Below, there is more than enough work.
+        // The chapter has 1.05 as the largest of three seeds, for p up to 1422. For smaller p,
+        // there is more than enough work.
         assert!(!is_deep() || *steals_grow <= 1.1, "{program} {speeds}: p^{steals_grow}");
     }
 }
 
-/// The same program with one D after the other, on as many processors as the paper had, of equal speeds and of speeds from
-/// 1 to 4.
+/// The same program with one D after the other, on the paper's numbers of processors. They have
+/// equal speeds, or speeds from 1 to 4.
 fn steals_grow<P: Program>(name: &str, latency: f64, programs: &[P]) {
     for kind in ["constant", "uniform:1..4"] {
         let steals = |program, count| {
@@ -34,11 +36,12 @@ fn steals_grow<P: Program>(name: &str, latency: f64, programs: &[P]) {
     }
 }
 
-/// So many processors.
+/// The number of processors.
 const COUNTS: [usize; 4] = [32, 100, 320, 1422];
 
-/// The exponents of the steals over p, and over D, are 1 at most, but for what chance does. And without any slack: from 100
-/// processors on (below, there is work enough for all) the steals for each p·D do not grow.
+/// The exponents of the steals over p and over D are at most 1, except for chance. From 100
+/// processors on, the steals for each p·D do not grow at all. (Below that, there is enough work for
+/// all.)
 fn no_faster(name: &str, spans: &[f64], steals: &[[f64; 4]]) {
     const MAX_EXPONENT: f64 = 1.1;
     let counts = COUNTS.map(|count| count as f64);
@@ -56,7 +59,7 @@ fn no_faster(name: &str, spans: &[f64], steals: &[[f64; 4]]) {
     }
 }
 
-/// The slope of a line through points that are drawn to logarithmic scales.
+/// The slope of a line through points on logarithmic scales.
 fn slope(points: impl Iterator<Item = (f64, f64)>) -> f64 {
     let logs: Vec<_> = points.map(|(x, y)| (x.ln(), y.max(1.0).ln())).collect();
     let mean = |of: fn(&(f64, f64)) -> f64| logs.iter().map(of).sum::<f64>() / logs.len() as f64;
@@ -67,7 +70,7 @@ fn slope(points: impl Iterator<Item = (f64, f64)>) -> f64 {
 
 #[test]
 fn steals_of_fib_grow_no_faster_than_p_and_d() {
-    // D is a leaf, and what leads to it.
+    // D is a leaf, and the path to it.
     let n = if is_deep() { 38 } else { 32 };
     steals_grow("fib", 1e-4, &[1, 2, 4, 8, 16].map(|leaf| Fib::new(n, 15, leaf * MS, Costs::PAPER)));
 }
@@ -81,7 +84,7 @@ fn steals_of_knary_grow_no_faster_than_p_and_d() {
 
 #[test]
 fn steals_of_stencil_grow_no_faster_than_p_and_d() {
-    // D is a tile a step.
+    // D is one tile per step.
     let (tiles, block, steps) = if is_deep() { (8192, 16, [10, 25, 50]) } else { (2048, 4, [5, 10, 20]) };
     steals_grow("stencil", 1e-4, &steps.map(|steps| Stencil::new(tiles, block, steps, 10 * MS, Costs::PAPER)));
 }
@@ -90,8 +93,8 @@ fn steals_of_stencil_grow_no_faster_than_p_and_d() {
 fn table_1() {
     for row in table1(false, TABLE_1_LATENCY, 1).unwrap() {
         let off = (row.seconds / row.published_seconds - 1.0).abs();
-        // Fast runs of fib(40) take a second in all: with this seed they are within a quarter of that, with others up to
-        // 37 % off (decision 29).
+        // Fast runs of fib(40) take a second in total. With this seed they are within 25 % of that;
+        // with other seeds up to 37 % off (decision 29).
         assert!(
             off < if row.published_seconds < 5.0 { 0.25 } else { 0.08 },
             "{} {}: {off}",

@@ -1,7 +1,7 @@
-//! The cases of a random test: how many, from which number on, and the random numbers of each.
+//! The cases of a random test: their number, the first one, and the random numbers of each.
 
-/// Runs `MILLPOND_CASES` cases, by default `usual`, from the number `MILLPOND_SEED` on, by default 0. A case that fails
-/// says how it is run again, whatever it panics with.
+/// Runs `MILLPOND_CASES` cases, by default `usual`. The first number is `MILLPOND_SEED`, by default
+/// 0. If a case panics, the output says how to run it again.
 pub fn run(usual: u64, case: impl Fn(u64, &mut Random)) {
     let (from, count) = (number("MILLPOND_SEED", 0), number("MILLPOND_CASES", usual));
     for seed in from..from + count {
@@ -32,12 +32,13 @@ impl Drop for Running {
     }
 }
 
-/// G. Marsaglia's xorshift: the numbers of a case are those of its seed, on every machine.
+/// G. Marsaglia's xorshift. The seed of a case determines its numbers, on every machine.
 pub struct Random(u64);
 
 impl Random {
     pub fn new(seed: u64) -> Self {
-        // Spread, so that neighbours have little in common; never 0, at which xorshift stays.
+        // Mixed, so that neighbours have little in common. The state is never 0, since xorshift
+        // would stay there.
         Random((seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x5851_F42D_4C95_7F2D) | 1)
     }
 

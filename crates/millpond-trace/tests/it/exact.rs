@@ -1,5 +1,5 @@
-//! Work and span of programs that have known ones, on a clock that only their bodies move: the report gives exactly
-//! these, whatever the schedule was.
+//! Work and span of programs that have known ones, on a clock that only their bodies advance. The
+//! report has exactly these values, whatever the schedule was.
 
 use std::cell::Cell;
 
@@ -11,12 +11,13 @@ thread_local! {
     static NOW: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A body's work: so many nanoseconds.
+/// The work of a body, in nanoseconds.
 fn works(ns: u64) {
     NOW.set(NOW.get() + ns);
 }
 
-/// Runs a program on 1, 2 and 8 workers, with its leaves inline or not, and checks work and span in nanoseconds.
+/// Runs a program on 1, 2 and 8 workers, with its leaves inline or not. Checks work and span in
+/// nanoseconds.
 fn check(work: u64, span: u64, program: impl for<'s> Fn(&'s Scope<'s, '_, Root>)) -> Report {
     let mut last = None;
     for workers in [1, 2, 8] {
@@ -41,7 +42,7 @@ fn independent_tasks() {
     assert_eq!((report.tasks, report.leaves, report.class), (50, 50, Class::Independent));
 }
 
-/// A join that is not waited for.
+/// A join that the program does not wait for.
 trait Apart {
     fn apart(self);
 }
@@ -77,7 +78,8 @@ fn tree<'s, S: Spawn<'s>>(s: &S, depth: u32) {
 
 #[test]
 fn a_tree() {
-    // Each inner body works for 6, each leaf for 14; the second child starts at 5, and is the longest way down.
+    // Each inner body works for 6, each leaf for 14. The second child starts at 5, and is the
+    // longest path down.
     let report = check(31 * 6 + 32 * 14, 5 * 5 + 14, |s| tree(s, 5));
     assert_eq!((report.tasks, report.leaves, report.class), (62, 32, Class::Hierarchical));
 }
@@ -110,7 +112,7 @@ fn cholesky_with_fixed_times() {
     let tiles: Vec<Vec<Handle<u8>>> = (0..NT).map(|_| (0..NT).map(|_| Handle::new(0)).collect()).collect();
     let n = NT as u64;
     let work = n * potrf + n * (n - 1) / 2 * (trsm + syrk) + n * (n - 1) * (n - 2) / 6 * gemm;
-    // Along the diagonal; no other way is longer, since gemm is not longer than potrf and syrk.
+    // Along the diagonal. No other path is longer, since gemm is not longer than potrf and syrk.
     let span = n * potrf + (n - 1) * (trsm + syrk);
     let report = check(work, span, |s| {
         for k in 0..NT {
@@ -176,14 +178,14 @@ fn forks(n: u64) -> u64 {
 fn forks_have_work_and_span_too() {
     let (work, span) = fib_times(10);
     check(work, span, |_| assert_eq!(forks(10), 55));
-    // In a leaf as well.
+    // In a leaf, too.
     check(work, span, |s| s.spawn((), |()| assert_eq!(forks(10), 55)).apart());
 }
 
 #[test]
 fn readers_and_writers() {
     let x = Handle::new(0);
-    // Readers at once, then the writer, then readers.
+    // Concurrent readers, then the writer, then readers.
     check(3 + 5 * 4 + 3 + 4, 3 + 4 + 3 + 4, |s| {
         s.spawn(x.inout(), |_| works(3));
         (0..5).for_each(|_| s.spawn(x.read(), |_| works(4)).apart());
@@ -221,7 +223,7 @@ fn commutative_tasks_exclude_one_another() {
         (0..6).for_each(|_| s.spawn(x.commutative(), |_| works(5)).apart());
         s.spawn(x.read(), |_| works(2));
     });
-    // One that is late lets the others go first.
+    // A late task lets the others go first.
     check(50 + 4 * 10 + 3, 50 + 10 + 3, |s| {
         s.spawn(y.inout(), |_| works(50));
         s.spawn((y.read(), x.commutative()), |_| works(10));

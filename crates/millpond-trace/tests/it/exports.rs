@@ -1,4 +1,5 @@
-//! What is exported holds what its readers take for granted: drawings are XML, the edges of graphs have nodes.
+//! Exports have the properties that their readers need: drawings are XML, and the edges of graphs
+//! have nodes.
 
 use std::collections::HashSet;
 
@@ -7,7 +8,8 @@ use millpond::record::Recorder;
 use millpond::{Handle, Inline, Runtime, Spawn};
 use millpond_trace::{DotError, Recording};
 
-/// A drawing: tags are closed in order, attributes quoted, and nothing is left that XML forbids.
+/// A drawing: tags are closed in order, attributes are quoted, and the rest is text that XML
+/// allows.
 fn assert_xml(text: &str) {
     let mut open = Vec::new();
     let mut rest = text;
@@ -77,7 +79,7 @@ fn dot(recording: &Recording) -> Result<String, DotError> {
     Ok(String::from_utf8(file).unwrap())
 }
 
-/// The text without what is quoted.
+/// The text without its quoted parts.
 fn unquoted(text: &str) -> String {
     let (mut out, mut quoted, mut characters) = (String::new(), false, text.chars());
     while let Some(character) = characters.next() {
@@ -132,7 +134,7 @@ fn graphs_show_versions_and_generations() {
     for name in names {
         assert_eq!(text.matches(&format!("\"{name}\"")).count(), 1, "{name}: {text}");
     }
-    // To both reads, and to the commutative access; to the write nothing leads.
+    // Edges lead to both reads and to the commutative access. No edge leads to the write.
     assert_eq!(text.lines().filter(|line| line.trim().starts_with('g') && line.contains("-> b")).count(), 3);
 }
 

@@ -1,9 +1,10 @@
-//! Recordings that are cut off, damaged, of another version or not ours: refused, with the place and the reason.
+//! Recordings that are truncated, damaged, or of another version or format are refused, with the
+//! place and the reason.
 
 use millpond::{Handle, Inline, Runtime, Spawn};
 use millpond_trace::{Profile, ReadReason, Recording, VERSION};
 
-/// A recording with every kind of event that a program makes.
+/// A recording with every kind of event that a program causes.
 fn small() -> Recording {
     let rt = Runtime::builder().workers(2).inline(Inline::Never).build().unwrap();
     let (x, total) = (Handle::new(0), Handle::new(0));

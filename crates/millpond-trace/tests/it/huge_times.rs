@@ -1,4 +1,5 @@
-//! Times as large as numbers are: a recording may come from anywhere, and no sum of its times may overflow.
+//! The largest possible times. A recording may come from any source, and no sum of its times may
+//! overflow.
 
 use std::panic::Location;
 
@@ -18,8 +19,9 @@ fn spawned(task: u64, order: u64) -> [(u64, What); 3] {
     ]
 }
 
-/// Six tasks, each on a worker of its own, each from the first moment to the last: together they take longer than a
-/// number can say. Or it is the workers that wait so long for them, the tasks being released at the last moment.
+/// Six tasks on a worker each, from the first moment to the last. Together they take longer than a
+/// number can hold. Or the workers wait that long for the tasks, which are released at the last
+/// moment.
 fn recording(waits: bool) -> Recording {
     let writer = Writer::of_clock("long", 8);
     let opened = (0, What::Opened { scope: 1, within: 0, place: Location::caller() });

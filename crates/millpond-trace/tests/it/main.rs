@@ -1,4 +1,5 @@
-//! The integration tests of recordings. They are one binary, so they are linked once. Each module is a subject.
+//! The integration tests of recordings. They are one binary, so they are linked once. Each module
+//! is a subject.
 
 mod cases;
 #[path = "../../../millpond/tests/it/common/mod.rs"]

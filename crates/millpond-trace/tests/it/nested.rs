@@ -1,7 +1,7 @@
-//! Random nested programs: work, span and critical path are those that a recursive reference works out.
+//! Random nested programs. A recursive reference computes their work, span and critical path.
 //!
-//! `MILLPOND_CASES` says how many programs, `MILLPOND_SEED` from which number on; a failure prints both, the
-//! configuration and the program made as small as possible. Many, optimized:
+//! `MILLPOND_CASES` is the number of programs, `MILLPOND_SEED` the first number. A failure prints
+//! both, the configuration, and the smallest program found that fails. To run many, optimized:
 //!
 //! ```text
 //! MILLPOND_CASES=20000 cargo test --release -p millpond-trace --test it -- nested::
@@ -25,7 +25,7 @@ use program::Body;
 /// As many as a plain `cargo test` has time for: some seconds.
 const CASES: u64 = if cfg!(debug_assertions) { 1000 } else { 4000 };
 
-/// What a case chooses at the builder.
+/// The builder settings of a case.
 #[derive(Clone, Copy, Debug)]
 struct Config {
     workers: usize,
@@ -51,7 +51,7 @@ impl Config {
     }
 }
 
-/// What there is to know of a program, in nanoseconds.
+/// The expected results of a program, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Figures {
     work: u64,
@@ -67,7 +67,7 @@ struct Mismatch {
     wanted: Figures,
 }
 
-/// Runs a program on a runtime of its own, and compares.
+/// Runs a program on its own runtime, and compares the results.
 fn mismatch(program: &Body, config: Config, dog: &Watchdog) -> Option<Mismatch> {
     let show = {
         let program = program.clone();
@@ -85,7 +85,7 @@ fn nested_programs_have_the_work_and_span_of_the_reference() {
         let config = Config::draw(random);
         let program = generate::program(random);
         let Some(first) = mismatch(&program, config, &dog) else { return };
-        // A failure may need some luck, so each candidate gets several runs.
+        // A failure may depend on timing, so each candidate gets several runs.
         let fails = |program: &Body, runs| (0..runs).find_map(|_| mismatch(program, config, &dog));
         let small = shrink::shrink(&program, |program| fails(program, 20).is_some());
         let last = fails(&small, 100);

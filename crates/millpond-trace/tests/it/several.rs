@@ -1,5 +1,5 @@
-//! Several sinks of one recorder, several runtimes in one program: each recording has what belongs to it, and times
-//! that are exact.
+//! Several sinks of one recorder, and several runtimes in one program. Each recording has its own
+//! events, and exact times.
 
 use std::cell::Cell;
 use std::thread;
@@ -20,7 +20,7 @@ thread_local! {
     static NOW: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A body's work: so many nanoseconds.
+/// The work of a body, in nanoseconds.
 fn works(ns: u64) {
     NOW.set(NOW.get() + ns);
 }
@@ -39,8 +39,8 @@ fn times(report: &Report) -> (u64, u64) {
     (ns(report.work), ns(report.span))
 }
 
-/// A sink that comes while a scope is open is told of its tasks, since there was a sink before, but does not know the
-/// scope.
+/// A sink starts while a scope is open. It gets the events of the scope's tasks, since there was an
+/// earlier sink. But it does not know the scope.
 #[test]
 fn a_second_sink_knows_whole_scopes_only() {
     let recorder = clock();
@@ -65,7 +65,7 @@ fn a_second_sink_knows_whole_scopes_only() {
     assert_eq!((first.incomplete, late.incomplete), (0, 0));
 }
 
-/// Bodies of two recorders never have the same number, so one is never taken for the other.
+/// Bodies of two recorders never have the same number, so they cannot be confused.
 #[test]
 fn a_join_of_another_recorder_is_no_edge() {
     for _ in 0..20 {
@@ -87,12 +87,12 @@ fn a_join_of_another_recorder_is_no_edge() {
         assert_eq!(
             (report.tasks, report.span * 1e9),
             (1, 10.0),
-            "the closure, whose own time is less, ran beside the task"
+            "the closure, whose own time is less, ran at the same time as the task"
         );
     }
 }
 
-/// Runs what opens scopes of `inner` in tasks of `outer`, which have one recorder.
+/// Opens scopes of `inner` in tasks of `outer`. The two runtimes have one recorder.
 fn nested(workers: usize, program: impl Fn(&Runtime, &Runtime)) -> Recording {
     let recorder = clock();
     let (outer, inner) = (runtime(workers, Inline::Never, &recorder), runtime(workers, Inline::Never, &recorder));
@@ -119,7 +119,7 @@ fn a_scope_of_another_runtime_with_the_same_recorder_is_a_part_of_the_body_that_
         let report = recording.report().unwrap();
         assert_eq!(times(&report), (5 + 4 * 20 + 7 + 9, 5 + 20 + 7 + 9), "{workers} workers");
         assert_eq!((report.tasks, report.graphs.len(), report.incomplete), (6, 1, 0));
-        // Its pictures can be made.
+        // Its exports work.
         let mut trace = Vec::new();
         recording.write_trace(&mut trace).unwrap();
         let names = String::from_utf8(trace).unwrap();
@@ -127,7 +127,7 @@ fn a_scope_of_another_runtime_with_the_same_recorder_is_a_part_of_the_body_that_
     }
 }
 
-/// A body that panics out of a scope of another runtime leaves the recording in order.
+/// A body that panics out of a scope of another runtime leaves the recording consistent.
 #[test]
 fn a_panic_out_of_a_nested_scope() {
     let recording = nested(2, |outer, inner| {
@@ -147,8 +147,8 @@ fn a_panic_out_of_a_nested_scope() {
     assert_eq!((times(&report), report.incomplete), ((23, 23), 0));
 }
 
-/// Makes everything that can be made of a recording; whether it has tasks.
-fn look_at(recording: &Recording) -> bool {
+/// Makes all exports of a recording. Returns whether it has tasks.
+fn export_all(recording: &Recording) -> bool {
     let report = recording.report().unwrap();
     assert!(report.tasks == 0 || !report.graphs.is_empty(), "tasks without a scope:\n{report}");
     recording.write_trace(&mut Vec::new()).unwrap();
@@ -158,28 +158,28 @@ fn look_at(recording: &Recording) -> bool {
     report.tasks > 0
 }
 
-/// What was there before a recording, or goes on after it, is cut off somewhere.
+/// Work that started before a recording, or continues after it, is truncated.
 #[test]
 fn recordings_that_begin_and_end_at_any_moment() {
     limit(60, "recordings of any moment", || {
         for dumps in [false, true] {
             let rt = builder(3).inline(Inline::Never).dumps(dumps).build().unwrap();
-            let look = || look_at(&rt.record(|| thread::sleep(Duration::from_micros(300))).1);
+            let export = || export_all(&rt.record(|| thread::sleep(Duration::from_micros(300))).1);
             thread::scope(|threads| {
-                let with_tasks = || assert_eq!((0..).filter(|_| look()).take(30).count(), 30);
-                let lookers = [(); 2].map(|()| threads.spawn(with_tasks));
+                let with_tasks = || assert_eq!((0..).filter(|_| export()).take(30).count(), 30);
+                let exporters = [(); 2].map(|()| threads.spawn(with_tasks));
                 // They end when they fail, too.
-                while !lookers.iter().all(|looker| looker.is_finished()) {
+                while !exporters.iter().all(|exporter| exporter.is_finished()) {
                     PROGRAMS.iter().for_each(|program| (program.run)(&rt));
                 }
-                join_all(lookers.into());
+                join_all(exporters.into());
             });
         }
     });
 }
 
-/// The closure of a scope may use a scope further out: it is the inner closure that spawns and waits, and the outer scope
-/// whose tasks and data these are.
+/// The closure of a scope may use an enclosing scope. The inner closure spawns and waits, and the
+/// tasks and data belong to the outer scope.
 #[test]
 fn an_outer_scope_in_the_closure_of_an_inner_one() {
     for inline in [Inline::Never, Inline::Always] {
@@ -211,8 +211,8 @@ fn an_outer_scope_in_the_closure_of_an_inner_one() {
     }
 }
 
-/// As above, of two runtimes with one recorder: then the outer closure waits while its tasks are spawned, and what waits
-/// for those cannot be replayed. The report says so.
+/// As above, with two runtimes and one recorder. The outer closure waits while its tasks are
+/// spawned, and a wait for those tasks cannot be replayed. The report says so.
 #[test]
 fn an_outer_scope_in_a_closure_of_another_runtime() {
     let recorder = clock();

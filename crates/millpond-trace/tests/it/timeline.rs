@@ -1,5 +1,5 @@
-//! A timeline holds what its readers take for granted: slices that nest, arrows with two ends,
-//! numbers that belong together. Where nothing ran, it says why.
+//! A timeline has the properties that its readers need: slices that nest, arrows with two ends, and
+//! consistent numbers. If a worker ran nothing, the timeline says why.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -72,7 +72,7 @@ fn slices_of_a_track_nest() {
 }
 
 #[test]
-fn every_body_is_there_and_says_why_it_stood_still() {
+fn every_body_is_there_and_says_why_it_waited() {
     for (name, recording) in recordings() {
         let trace = Trace::of(&recording);
         let mut seen = HashSet::new();

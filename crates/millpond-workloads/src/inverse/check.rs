@@ -1,6 +1,7 @@
-//! Checks an inverse with LAPACK's test: `||A X - I||_1 / (n ||A||_1 ||X||_1 eps) < 30` (`dget03`,
-//! "Installation Guide for LAPACK", LAPACK Working Note 41, with the threshold of its test
-//! programs).
+//! Checks an inverse with LAPACK's test `dget03`: `||A X - I||_1 / (n ||A||_1 ||X||_1 eps) < 30`.
+//!
+//! Source: "Installation Guide for LAPACK", LAPACK Working Note 41. The threshold is that of its
+//! test programs.
 
 use crate::cholesky::EPS;
 use crate::matrix::{Matrix, power};

@@ -1,5 +1,5 @@
-//! Every workload, serial and as tasks under every dependence scheme, gives the right answer; and the checks see a
-//! wrong one.
+//! Every workload gives the right answer, serially and as tasks under every dependence scheme. The
+//! checks detect a wrong answer.
 
 use crate::common::limited;
 use millpond::catalogue::{AnyRuntime, Names};
@@ -82,7 +82,7 @@ fn forms(cases: impl IntoIterator<Item = Options>) -> Vec<Options> {
     cases.into_iter().flat_map(|case| with(&case)).collect()
 }
 
-/// The cases under all preconditions, and with each way to wait.
+/// The cases with all preconditions, and with each way to wait.
 fn collections(cases: impl IntoIterator<Item = Options>) -> Vec<Options> {
     let choices =
         [("flexible", "resume"), ("flexible", "fiber"), ("eager", "replay"), ("eager", "resume"), ("strict", "resume")];
@@ -92,7 +92,7 @@ fn collections(cases: impl IntoIterator<Item = Options>) -> Vec<Options> {
     cases.into_iter().flat_map(|case| choices.map(|choice| with(&case, choice))).collect()
 }
 
-/// A runtime of each part, or of every `nth` one.
+/// A runtime for each part, or for every `nth` one.
 fn runtimes(workers: usize, nth: usize) -> impl Iterator<Item = AnyRuntime> {
     Names::star()
         .step_by(nth)
@@ -113,8 +113,8 @@ fn every_workload_is_right_with_and_without_tasks() {
                 jobs.push((job, counts, what));
             }
         }
-        // All numbers of workers with all parts only where the code is optimized (`.ci/deep tests`). The eighth part after the
-        // default ones is the dataflow stack.
+        // Only optimized code (`.ci/deep tests`) tests all numbers of workers with all parts. The
+        // eighth part after the default ones is the dataflow stack.
         let (workers, nth): (&[usize], _) = if cfg!(debug_assertions) { (&[2], 8) } else { (&[1, 2, 3, 8], 1) };
         // One runtime at a time: some wait busily.
         for runtime in workers.iter().flat_map(|&workers| runtimes(workers, nth)) {
@@ -123,7 +123,7 @@ fn every_workload_is_right_with_and_without_tasks() {
     });
 }
 
-/// Runs a job twice; it `counts` if each of its tasks is a body that the runtime counts.
+/// Runs a job twice. It `counts` if each of its tasks is a body that the runtime counts.
 fn right_with(job: &mut dyn Job, runtime: &AnyRuntime, counts: bool, what: &str) {
     let what = format!("{what}, {}, {} workers", runtime.names(), on_runtime!(runtime, rt => rt.workers()));
     for _ in 0..2 {
@@ -136,12 +136,13 @@ fn right_with(job: &mut dyn Job, runtime: &AnyRuntime, counts: bool, what: &str)
     }
 }
 
-/// How many bodies the runtime has run; a branch of a join that is not stolen is a call, and not counted.
+/// The number of bodies that the runtime has run. A branch of a join that is not stolen is a call,
+/// and is not counted.
 fn bodies(runtime: &AnyRuntime) -> u64 {
     on_runtime!(runtime, rt => rt.counts()).iter().map(|counts| counts.tasks).sum()
 }
 
-/// The form says only what tasks are made of: a task more or less would be another program.
+/// The form determines only how tasks are represented. The number of tasks is the same.
 #[test]
 fn portable_tasks_are_as_many_as_closures() {
     limited(|| {
@@ -160,7 +161,7 @@ fn portable_tasks_are_as_many_as_closures() {
     });
 }
 
-/// All have names, none two, and what they declare is what is sent with them.
+/// All have different names, and each sends the accesses that it declares.
 #[test]
 fn the_portable_tasks_of_this_crate() {
     let registry = portable::registry().expect("each name is registered once");
@@ -243,7 +244,7 @@ fn times(a: &Matrix, factors: [f64; 2]) -> Matrix {
     Matrix::from_columns(a.rows(), a.cols(), entries)
 }
 
-/// Norms of such matrices overflow and underflow, and so do products of their entries.
+/// Norms of such matrices overflow and underflow. So do products of their entries.
 #[test]
 fn the_residuals_see_what_is_wrong_at_every_scale() {
     let n = 60;

@@ -1,4 +1,5 @@
-//! Prices of options: known ones, those of the whole workload, and a check that sees a wrong one.
+//! Prices of options: known ones, those of the whole workload, and a check that detects a wrong
+//! price.
 
 use millpond_workloads::blackscholes::{
     Contract, Portfolio, Right, THRESHOLD, exact, generate, max_abs_error, price, serial,
@@ -15,7 +16,8 @@ fn known_prices() {
     for (contract, known) in [(CALL, 4.759_422_392_871_532), (put, 0.808_599_372_900_096)] {
         assert!((exact(&contract) - known).abs() < 1e-12, "{contract:?}: {}", exact(&contract));
     }
-    // The digits of PARSEC's data: its references are worked out in another way than either of ours.
+    // The digits in PARSEC's data: its reference prices are computed in another way than both of
+    // ours.
     for (contract, known) in [(CALL, 4.759_423_036_85), (put, 0.808_600_016_88), (year, 3.714_602_051_38)] {
         assert!((price(&contract) - known).abs() < 1e-5, "{contract:?}: {}", price(&contract));
     }

@@ -1,4 +1,4 @@
-//! Rician denoising: does it take noise out, and does its check see a wrong picture?
+//! Rician denoising removes noise, and its check detects a wrong picture.
 
 use millpond_workloads::denoise::{psnr, ratios, serial, synthetic, verified};
 
@@ -14,7 +14,7 @@ fn pictures_get_better_whatever_their_noise() {
 
 #[test]
 fn noise_has_the_deviation_that_was_asked_for() {
-    // Where the picture is bright, Rician noise is nearly Gaussian: 20 log10(255 / 13) is 25.85 dB.
+    // In bright areas, Rician noise is nearly Gaussian: 20 log10(255 / 13) is 25.85 dB.
     let picture = synthetic(256, 13, 1);
     let clean = picture.clean.as_ref().expect("it was made");
     assert!((psnr(clean, &picture.planes[0]) - 25.85).abs() < 0.3);
@@ -34,7 +34,7 @@ fn the_check_sees_a_wrong_picture() {
     wrong[0].1 += 1;
     assert!(!verified(&wrong, &expected, better));
     assert!(!verified(&[], &expected, None));
-    // As it came, it is no better.
+    // The unchanged picture is no better.
     let same = vec![(picture.planes[0].clone(), 1)];
     assert!(!verified(&same, &same, ratios(&picture, &same)));
 }

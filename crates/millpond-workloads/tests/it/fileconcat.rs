@@ -1,4 +1,4 @@
-//! File concatenation: the digest is that of the bytes, and sees any difference.
+//! File concatenation: the digest is the digest of the bytes, and detects any difference.
 
 use millpond_workloads::fileconcat::{Params, digest, serial};
 use millpond_workloads::{Error, Options, find};
@@ -6,7 +6,7 @@ use millpond_workloads::{Error, Options, find};
 #[test]
 fn the_digest_is_that_of_the_bytes_and_not_of_the_pieces() {
     let pieces = [b"ab".to_vec(), Vec::new(), b"c".to_vec()];
-    // The test vector of the BLAKE3 specification's reference for no input.
+    // The test vector for empty input in the BLAKE3 specification.
     assert_eq!(digest([]).to_hex().as_str(), "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262");
     assert_eq!(digest(&pieces), digest([&b"abc".to_vec()]));
     assert_ne!(digest(&pieces), digest([&b"acb".to_vec()]));

@@ -1,12 +1,12 @@
-//! Task grammars: the task program does what the serial one does, whatever the grammar, and what is wrong with a file is
-//! said in one line that names the place.
+//! Task grammars. The task program does the same as the serial one, for every grammar. An error in
+//! a file is reported in one line that names the place.
 
 use millpond::Runtime;
 use millpond::catalogue::{AnyRuntime, Names};
 use millpond_workloads::{Error, Job, Options, Stopwatch, Value, find};
 use std::path::PathBuf;
 
-/// A file of a test's own, removed at the end.
+/// A file for one test, removed at the end.
 struct Grammar(PathBuf);
 
 impl Grammar {
@@ -21,7 +21,7 @@ impl Grammar {
         (find("grammar").expect("the workload").prepare)(&options)
     }
 
-    /// What is wrong with it, without the file's name.
+    /// Its error, without the file's name.
     fn fault(&self) -> String {
         let error = self.prepare(1, "").err().expect("a fault").to_string();
         let name = self.0.display().to_string();
@@ -48,7 +48,7 @@ fn integer(job: &mut dyn Job, name: &str) -> u64 {
     }
 }
 
-/// Runs it serially; tasks and units.
+/// Runs it serially. Returns the numbers of tasks and units.
 fn ran(text: &str, set: &str) -> (u64, u64) {
     let name = format!("ran-{:x}", text.len() * 1000 + set.len());
     let mut job = Grammar::new(&name, text).prepare(1, set).expect("a grammar");
@@ -59,7 +59,7 @@ fn ran(text: &str, set: &str) -> (u64, u64) {
 
 #[test]
 fn the_synthetic_algorithm_has_as_many_tasks_as_in_the_paper() {
-    // TP Table 4; `{10f} {50f} {100f}` or `{100f}` each.
+    // TP Table 4, `{10f} {50f} {100f}` or `{100f}` each.
     let text = include_str!("../../grammars/synthetic.grammar");
     let tasks: Vec<_> = [15, 20, 25].iter().map(|k| ran(text, &format!("k={k},f=1")).0).collect();
     assert_eq!(tasks, [5_149, 57_290, 635_593]);
@@ -71,12 +71,12 @@ fn the_synthetic_algorithm_has_as_many_tasks_as_in_the_paper() {
 fn the_examples_mean_what_they_say() {
     // Without the choice of A(1): A(2) makes one B.
     assert_eq!(ran("init A(2)\nB -> {1}\nA(1) -> {1} [A(1)|A(2)] {1} B {2}\nA(2) -> {1} B {1}", ""), (2, 3));
-    // Guards from the first on; arithmetic; a weight of 0 is never drawn.
+    // Several guards, arithmetic, and a weight of 0, which is never drawn.
     assert_eq!(ran("init A(7)\nA(i) -> {i} for i = 0\nA(i) → {2(i+1)} A(i/2) for i ≥ 4\nA(i) -> A(i-1)", ""), (5, 16));
     assert_eq!(ran("init A\nA -> [0: B | 1: C]\nB -> {1}\nC -> {5}", ""), (2, 5));
-    // The right side of `and` and `or` is looked at only if the left one does not decide.
+    // The right operand of `and` and `or` is evaluated only if the left one does not decide.
     assert_eq!(ran("init A(0)\nA(i) -> {3} for i != 0 and 1/i > 0 or i = 0 or 1/i > 0", ""), (1, 3));
-    // Shared variables choose productions, and a child's change is seen by its parent.
+    // Shared variables select productions, and the parent sees a change by a child.
     let shared = "shared s = 2\ninit A, A\nA -> {s} B {s} for s > 0\nA -> {100}\nB -> <s = s - 1>";
     assert_eq!(ran(shared, ""), (4, 2 + 1 + 1));
     assert_eq!(
@@ -88,7 +88,7 @@ fn the_examples_mean_what_they_say() {
         ),
         (4, 4)
     );
-    // Statements go on, on indented lines; comments end them.
+    // Statements continue on indented lines. Comments end them.
     assert_eq!(ran("# all\ninit A # one\n\nA ->\n  {1} # first\n  {2}\n", ""), (1, 3));
 }
 
@@ -138,7 +138,7 @@ fn syntax_errors_name_line_and_column() {
     at(&format!("init A\nA -> {{{}1}}", "1 ".repeat(1_000)), "line 2, column 9: expected `}`, found `1`");
 }
 
-/// Two hundred thousand of what would take a level of the stack each.
+/// Two hundred thousand of each construct. Each would take a level of the stack.
 #[test]
 fn deep_nesting_is_refused() {
     let deep = |text: String, fault: &str| {
@@ -281,8 +281,8 @@ fn nothing_that_looks_like_a_grammar_panics() {
     }
 }
 
-/// A grammar that ends, since the first argument of a child is less: with shared variables that choose productions, draws,
-/// and alternatives.
+/// A grammar that ends, since the first argument of a child is smaller. It has shared variables
+/// that select productions, random draws, and alternatives.
 fn random_grammar(draw: &mut Draw) -> String {
     let (types, shared) = (1 + draw.below(4), draw.below(4));
     let mut text = String::new();

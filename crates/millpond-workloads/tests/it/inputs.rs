@@ -1,4 +1,4 @@
-//! Matrices as other programs write them: compressed, with marks, exponents and shapes of their own.
+//! Matrices as other programs write them: compressed, with their own marks, exponents and shapes.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -21,7 +21,7 @@ fn file(name: &str, content: &[u8]) -> PathBuf {
     path
 }
 
-/// Reads a matrix, factors it and checks the factor; what is wrong with it, without the file's name.
+/// Reads a matrix, factors it and checks the factor. Returns its error, without the file's name.
 fn factored(name: &str, content: &[u8]) -> Result<(), String> {
     let path = file(name, content);
     let prepared = (find("cholesky").expect("a workload").prepare)(&Options::new().path("input", &path));

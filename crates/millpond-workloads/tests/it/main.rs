@@ -1,4 +1,5 @@
-//! The integration tests of the workloads. They are one binary, so they are linked once. Each module is a subject.
+//! The integration tests of the workloads. They are one binary, so they are linked once. Each
+//! module is a subject.
 
 mod answers;
 mod blackscholes;

@@ -1,7 +1,8 @@
-//! No input file makes a workload panic, abort or hang: each gives a job or a typed error.
+//! No input file makes a workload panic, abort or hang. Each gives a job or a typed error.
 //!
-//! The files are mutations of valid ones: flipped bits, truncations, inserted and repeated bytes, changed numbers and
-//! lengths. `MILLPOND_CASES` says how many of each format, `MILLPOND_SEED` from which number on; a failure prints both.
+//! The files are mutations of valid ones: flipped bits, truncations, inserted and repeated bytes,
+//! changed numbers and lengths. `MILLPOND_CASES` is the number of files of each format,
+//! `MILLPOND_SEED` the first number. A failure prints both.
 
 use crate::inputs::gzip;
 use millpond_workloads::matrix::generate::mix;
@@ -11,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How many files of each format are tried.
+/// The number of files of each format.
 const CASES: u64 = 400;
 
-/// The longest that one file may take: far more than any needs.
+/// The time limit for one file: far more than any file needs.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A sequence of numbers, each of which depends on the seed alone.
+/// A sequence of numbers that depend only on the seed.
 struct Random(u64);
 
 impl Random {
@@ -94,10 +95,10 @@ fn mutate(file: &[u8], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Makes another file of one.
+/// Makes a mutated file.
 type Mutate = fn(&[u8], &mut Random) -> Vec<u8>;
 
-/// Tries mutations of `files`, as the option `option` of a workload.
+/// Tries mutations of `files` as the option `option` of a workload.
 fn try_all(workload: &str, option: &'static str, ending: &str, files: &[Vec<u8>], mutate: Mutate) {
     let number = |name, usual| std::env::var(name).map_or(usual, |text| text.parse::<u64>().expect("a number"));
     let (from, count) = (number("MILLPOND_SEED", 0), number("MILLPOND_CASES", CASES));
@@ -140,12 +141,13 @@ fn try_all(workload: &str, option: &'static str, ending: &str, files: &[Vec<u8>]
         }
     }
     let refused = tries.join().expect("the tries have ended");
-    // Otherwise the mutations try nothing.
+    // Otherwise the mutations test nothing.
     assert!(count < 50 || refused > count / 4, "{refused} of {count} files are refused");
     std::fs::remove_file(&path).expect("the file can be removed");
 }
 
-/// What a workload says of a file. If it takes the file, the serial program runs and its answer is checked.
+/// Returns a workload's error for a file. If it accepts the file, the serial program runs and its
+/// answer is checked.
 fn run(workload: &str, option: &'static str, file: &Path) -> std::thread::Result<Result<(), String>> {
     catch_unwind(AssertUnwindSafe(|| {
         let mut options = Options::new().path(option, PathBuf::from(file));
@@ -180,7 +182,7 @@ fn matrix_market() {
     }
 }
 
-/// Changes what a gzip file holds, or the file.
+/// Changes the contents of a gzip file, or the file.
 fn mutate_gzip(file: &[u8], random: &mut Random) -> Vec<u8> {
     if random.below(2) == 0 { gzip(&mutate(file, random)) } else { mutate(&gzip(file), random) }
 }
@@ -238,7 +240,7 @@ mod pictures {
     use super::{Random, mutate, try_all};
     use png::{BitDepth, ColorType, Encoder};
 
-    /// Where each chunk begins, and how many bytes its data have.
+    /// The start of each chunk, and the number of its data bytes.
     fn chunks(file: &[u8]) -> Vec<(usize, usize)> {
         let (mut at, mut all) = (8, Vec::new());
         while let Some(length) = file.get(at..at + 4) {
@@ -257,8 +259,8 @@ mod pictures {
         !bytes.iter().fold(u32::MAX, |sum, byte| (0..8).fold(sum ^ u32::from(*byte), step))
     }
 
-    /// Gives a chunk another length, or changes the file elsewhere. Then most checksums are put right, so that the decoder
-    /// looks at the data.
+    /// Gives a chunk another length, or changes the file elsewhere. Then most checksums are
+    /// corrected, so that the decoder reads the data.
     fn mutate_chunks(file: &[u8], random: &mut Random) -> Vec<u8> {
         let mut file = if random.below(2) == 0 { resized(file, random) } else { mutate(file, random) };
         if random.below(8) > 0 {

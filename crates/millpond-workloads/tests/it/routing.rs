@@ -1,4 +1,5 @@
-//! Routes in a network whose links fail: networks that fall apart too, and a check that sees a wrong route.
+//! Routes in a network whose links fail, including disconnected networks. The check detects a wrong
+//! route.
 
 use millpond_cnc::{Blocked, Limit, Preconditions, Settings, graph_with};
 use millpond_workloads::routing::{Converged, Route, Topology, UNREACHABLE, mismatches, serial, steps};
@@ -18,7 +19,7 @@ fn the_check_sees_a_wrong_route() {
     let answer = serial(&topology);
     assert_eq!((answer.len(), mismatches(&topology, &answer)), (4, 0));
     let Route { distance, next } = answer[2].tables[4][17];
-    // A router that is no neighbour, or the destination itself.
+    // A router that is not a neighbour, or the destination itself.
     let far = (0..30).find(|&to| topology.links(2, 4).iter().all(|link| link.to != to) && to != 4).expect("one is far");
     for wrong in [
         Route { distance: distance + 1, next },
@@ -32,13 +33,13 @@ fn the_check_sees_a_wrong_route() {
         assert_eq!(mismatches(&topology, &with(&answer, (2, 4, 17), wrong)), 1, "{wrong:?}");
     }
     assert_eq!(mismatches(&topology, &with(&answer, (0, 5, 5), Route { distance: 0, next: UNREACHABLE })), 1);
-    // Without an epoch, all of its routes are.
+    // If an epoch is missing, all its routes are.
     assert_eq!(mismatches(&topology, &answer[..3]), 900);
-    // The routes before a failure are not those after it.
+    // The routes before a failure differ from those after it.
     assert!(mismatches(&topology, &[answer[0].clone(), answer[0].clone(), answer[0].clone(), answer[0].clone()]) > 0);
 }
 
-/// How many routes there are not.
+/// The number of missing routes.
 fn unreachable(answer: &[Converged]) -> usize {
     let routes = answer.iter().flat_map(|epoch| &epoch.tables).flat_map(|table| table.iter());
     routes.filter(|route| route.distance == UNREACHABLE).count()
@@ -62,7 +63,8 @@ fn networks_that_fall_apart_are_routed_as_far_as_they_go() {
                 let run =
                     |g: &millpond_cnc::Graph<'_, '_, '_>| steps(g, preconditions, &topology, &mut Stopwatch::default());
                 let found = graph_with(&rt, settings, run).expect("a graph").expect("routes");
-                // The rounds are the same, and so are the first of several ways that are as long.
+                // The rounds are the same. So are the first routes among several of the same
+                // length.
                 assert!(found == expected, "seed {seed}, {settings:?}");
             }
         }

@@ -1,5 +1,6 @@
-//! Tiled linear algebra as Concurrent Collections: the same as the serial programs to the last bit, in every mode; matrices
-//! that have no answer; and a check that sees a wrong one.
+//! Tiled linear algebra as Concurrent Collections. In every mode, the results equal those of the
+//! serial programs to the last bit. Matrices without an answer give an error, and a check detects a
+//! wrong answer.
 
 use crate::common::limited;
 use millpond::Runtime;
@@ -58,7 +59,7 @@ fn steps_invert_as_the_serial_program() {
     });
 }
 
-/// Not symmetric, and its inverse needs no rows exchanged.
+/// Not symmetric. Its inverse needs no exchange of rows.
 fn dominant(n: usize) -> Matrix {
     let mut a = generate::uniform(n, n, 5);
     (0..n).for_each(|i| a.put(i, i, n as f64));
@@ -100,7 +101,7 @@ fn the_residual_sees_a_wrong_inverse() {
 const MODES: [(&str, &str); 4] =
     [("flexible", "resume"), ("strict", "resume"), ("eager", "fiber"), ("eager", "replay")];
 
-/// What the workload says of a matrix, serially and in each mode.
+/// The result of the workload for a matrix, serially and in each mode.
 fn failures(workload: &str, matrix: &Matrix, tile: u64, name: &str, mut see: impl FnMut(Error)) {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     npy::write(&file, matrix).expect("a file");
@@ -137,7 +138,8 @@ fn an_indefinite_matrix_fails_at_its_tile_and_row() {
 fn a_tile_without_an_inverse_is_named() {
     limited(|| {
         for bad in [0, 15, 16, 33, 69] {
-            // A row of zeros: the elimination comes to the last row of its tile before it finds no pivot.
+            // A row of zeros. The elimination reaches the last row of its tile before it finds no
+            // pivot.
             let mut a = dominant(70);
             (0..70).for_each(|j| a.put(bad, j, 0.0));
             let last = (bad / 16 * 16 + 16).min(70);

@@ -1,6 +1,6 @@
-//! Programs that must compile: what the rules of the front end leave open. Each also runs.
+//! Programs that must compile, since the rules of the API allow them. Each also runs.
 //!
-//! What must not compile stands in `millpond-ui-tests`.
+//! `millpond-ui-tests` has the programs that must not compile.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -167,7 +167,7 @@ fn set_to_seven(out: Out<'_, u64>) {
     out.set(7);
 }
 
-/// One text for root, parent and session.
+/// The same body for a root scope, a parent and a session.
 fn fill<'s, S: Spawn<'s>>(s: &S, tiles: &[Handle<u64, S::Brand>], sum: Access<'_, u64, Write, S::Brand>) {
     for (i, tile) in tiles.iter().enumerate() {
         s.task("fill").index([i]).spawn(tile.inout(), move |tile| *tile += i as u64);
@@ -283,7 +283,8 @@ fn reducers_with_state() {
             let bins = Handle::new(vec![0; 3]);
             rt.scope(|s| {
                 for i in 0..30 {
-                    // Equal reducers run at once; one that differs starts a generation of its own.
+                    // Equal reducers run at the same time. A different reducer starts a new
+                    // generation.
                     let modulus = if i < 15 { 4 } else { 100 };
                     s.spawn(bins.reduce(AddModulo(modulus)), move |bins| bins[i % 3] += 1);
                 }

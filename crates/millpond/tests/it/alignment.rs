@@ -38,8 +38,8 @@ trait Aligned: Copy + Send + Sync + 'static {
 
 aligned! { Eight 8 Sixteen 16 Half 32 Line 64 Pair 128 Page 4096 }
 
-/// Every kind of block holds a body, and leaves a result, of this type. There are several of each,
-/// since the first may be aligned by chance.
+/// Every kind of block holds a body of this type and returns a result of this type. There are
+/// several of each, since the first may be aligned by chance.
 fn check<T: Aligned>(inline: Inline) {
     let rt = builder(2).inline(inline).build().expect("the choices are in range");
     let handles: Vec<Handle<T>> = (0..3).map(|_| Handle::new(T::of(1))).collect();
@@ -85,10 +85,9 @@ fn check_all() {
 }
 
 #[test]
-fn bodies_and_results_lie_where_their_types_say() {
-    limit(60, "bodies_and_results_lie_where_their_types_say", || {
-        // Code that is not optimized copies a body at each call. A copy of a page takes two pages
-        // of stack.
+fn bodies_and_results_are_aligned_as_their_types() {
+    limit(60, "bodies_and_results_are_aligned_as_their_types", || {
+        // Unoptimized code copies a body at each call. A copy of a page takes two pages of stack.
         let thread = std::thread::Builder::new().stack_size(16 << 20).spawn(check_all).expect("a thread");
         thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
     });

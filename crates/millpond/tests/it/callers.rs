@@ -1,4 +1,5 @@
-//! Callers of scopes and users of sessions: more at once than there are seats, in each other, waiting for each other.
+//! Callers of scopes and users of sessions. There are more callers than seats, they nest, and they
+//! wait for each other.
 
 use std::future::poll_fn;
 use std::sync::Barrier;
@@ -9,10 +10,10 @@ use std::thread;
 use crate::common::{Mutex, builder, join_all, limit, runtime, sized};
 use millpond::{Handle, Inline, Runtime, Spawn, Sum};
 
-/// More than have seats.
+/// The number of callers: more than there are seats.
 const MANY: usize = 12;
 
-/// A program that uses what a scope has; how many bodies it runs.
+/// Runs a program that uses every feature of a scope. Returns the number of bodies.
 fn program(rt: &Runtime) -> usize {
     let (sum, ran) = (Handle::new(0), AtomicUsize::new(0));
     let ran = &ran;
@@ -27,10 +28,10 @@ fn program(rt: &Runtime) -> usize {
         }
         let join = s.spawn(sum.read(), |sum| *sum);
         assert_eq!(s.wait(join).unwrap(), 80);
-        let door = s.external();
+        let external = s.external();
         thread::scope(|threads| {
             let meet = || {
-                let pending = door.pending(|| _ = ran.fetch_add(1, Relaxed));
+                let pending = external.pending(|| _ = ran.fetch_add(1, Relaxed));
                 pending.hold().satisfy();
             };
             join_all((0..2).map(|_| threads.spawn(move || (0..20).for_each(|_| meet()))).collect());
@@ -68,7 +69,7 @@ fn callers_that_wait_for_each_other() {
     });
 }
 
-/// A scope in a leaf, a parent or a closure, of one runtime and the other in turn.
+/// Opens nested scopes in a leaf, a parent or a closure. The scopes alternate between two runtimes.
 fn deep(outer: &Runtime, inner: &Runtime, depth: usize) -> usize {
     if depth == 0 {
         return program(outer);
@@ -132,7 +133,7 @@ fn sessions_that_wait_for_each_other() {
                         session.spawn(sum.inout(), |sum| *sum += 1);
                         session.spawn(sum.reduce(Sum), |sum| *sum += 1);
                         *session.wait_on(&mut sum).unwrap() += 1;
-                        // Each holds on while the others wait.
+                        // Each one holds its caller context while the others wait.
                         session.block_on(async { all.wait() });
                         let join = session.spawn(sum.read(), |sum| *sum);
                         assert_eq!(session.wait(join).unwrap(), 3 * (i + 1));
@@ -147,7 +148,7 @@ fn sessions_that_wait_for_each_other() {
 
 #[test]
 fn a_session_in_a_scope_beyond_the_seats() {
-    limit(60, "a session in an annex", || {
+    limit(60, "a session in a scope beyond the seats", || {
         let (rt, all) = (builder(1).window(4).build().unwrap(), Barrier::new(MANY));
         thread::scope(|threads| {
             let call = || {
@@ -156,7 +157,7 @@ fn a_session_in_a_scope_beyond_the_seats() {
                     let (session, sum) = (rt.session(), Handle::new(0));
                     (0..100).for_each(|_| drop(session.spawn(sum.inout(), |sum| *sum += 1)));
                     let join = s.nest((), |s, ()| s.wait(s.spawn((), |()| 5)).unwrap());
-                    // What the session waits for is the scope's.
+                    // The session waits for a task of the scope.
                     assert_eq!(session.block_on(join).unwrap(), 5);
                     let join = session.spawn(sum.read(), |sum| *sum);
                     assert_eq!(s.block_on(join).unwrap(), 100);
@@ -169,15 +170,15 @@ fn a_session_in_a_scope_beyond_the_seats() {
     });
 }
 
-/// Pending until it is opened.
+/// A future that is pending until a test opens it.
 #[derive(Default)]
-struct Gate(Mutex<(bool, Option<Waker>)>);
+struct Latch(Mutex<(bool, Option<Waker>)>);
 
-impl Gate {
+impl Latch {
     fn open(&self) {
-        let mut gate = self.0.lock();
-        gate.0 = true;
-        gate.1.take().expect("there is a waiter").wake();
+        let mut latch = self.0.lock();
+        latch.0 = true;
+        latch.1.take().expect("there is a waiter").wake();
     }
 
     fn is_waited_for(&self) -> bool {
@@ -186,9 +187,9 @@ impl Gate {
 
     async fn pass(&self) {
         poll_fn(|context| {
-            let mut gate = self.0.lock();
-            gate.1 = Some(context.waker().clone());
-            if gate.0 { Poll::Ready(()) } else { Poll::Pending }
+            let mut latch = self.0.lock();
+            latch.1 = Some(context.waker().clone());
+            if latch.0 { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
     }
@@ -199,22 +200,23 @@ fn a_body_that_began_under_a_caller_which_has_left() {
     limit(20, "a body that outlasts a caller", || {
         let rts = [(); 2].map(|()| builder(1).inline(Inline::Never).build().unwrap());
         let [outer, inner] = &rts;
-        let (gate, ran, open, close) = (&Gate::default(), &AtomicUsize::new(0), Barrier::new(2), Barrier::new(2));
+        let (latch, ran, open, close) = (&Latch::default(), &AtomicUsize::new(0), Barrier::new(2), Barrier::new(2));
         outer
             .scope(|s| {
                 let body = s.nest((), move |s, ()| {
-                    s.block_on(gate.pass());
+                    s.block_on(latch.pass());
                     inner.scope(|s| drop(s.spawn((), |()| ()))).unwrap();
                     ran.load(Relaxed)
                 });
-                // The body begins, and waits, while this thread is a caller of the other runtime.
+                // The body starts and waits while this thread is a caller of the other runtime.
                 let begin = poll_fn(|context| {
                     context.waker().wake_by_ref();
-                    if gate.is_waited_for() { Poll::Ready(()) } else { Poll::Pending }
+                    if latch.is_waited_for() { Poll::Ready(()) } else { Poll::Pending }
                 });
                 inner.scope(|_| s.block_on(begin)).unwrap();
                 thread::scope(|threads| {
-                    // Now another thread has the seat that this one had there, and keeps a task for itself.
+                    // Another thread now has the seat that this thread had, and keeps a task that
+                    // only it can find.
                     let other = threads.spawn(|| {
                         inner
                             .scope(|s| {
@@ -225,7 +227,7 @@ fn a_body_that_began_under_a_caller_which_has_left() {
                             .unwrap();
                     });
                     open.wait();
-                    gate.open();
+                    latch.open();
                     let seen = s.wait(body).unwrap();
                     close.wait();
                     join_all(vec![other]);

@@ -1,4 +1,5 @@
-//! Cancellation: what finished keeps its serial value, everything else is cancelled or reads from what is.
+//! Cancellation. A datum has its serial value if its task finished; otherwise its task was
+//! cancelled or read a cancelled datum.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, OnceLock};
@@ -159,7 +160,7 @@ fn after_everything_has_run() {
             });
             assert_eq!(result.unwrap_err().kind(), &Kind::Cancelled);
             assert_eq!(a.into_inner().unwrap(), 1);
-            // A token outlives its scope, and then does nothing.
+            // A token outlives its scope. Then it does nothing.
             kept.unwrap().cancel();
             rt.scope(|s| drop(s.spawn((), |()| ()))).unwrap();
         }

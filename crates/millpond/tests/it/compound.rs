@@ -1,4 +1,4 @@
-//! Compound accesses: some that may be absent, and many at once.
+//! Compound accesses: optional ones, and many at once.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -6,7 +6,7 @@ use crate::common::{builder, limit, must_not_run, runtime};
 use crate::conformance::on_every_row;
 use millpond::{Access, Handle, Inline, Inout, Kind, Read, Runtime, Spawn, Sum, all};
 
-/// Each cell of a row adds its left neighbour, which the first one lacks.
+/// Each cell of a row adds its left neighbour. The first cell has none.
 fn prefix_sums<'s, S: Spawn<'s>>(s: &S, cells: &[Handle<u64, S::Brand>]) {
     for i in 0..cells.len() {
         let left: Option<Access<'_, u64, Read, _>> = i.checked_sub(1).map(|left| cells[left].read());
@@ -24,7 +24,7 @@ fn an_absent_access_is_no_dependence() {
                 prefix_sums(s, &cells);
                 s.nest(late.write(), |s, late| s.set(&late, 1_u64));
                 let absent = [&late].into_iter().filter(|_| false).map(Handle::inout).next();
-                // All its accesses are absent.
+                // All accesses of this task are absent.
                 let first = s.spawn((absent, None::<Access<'_, u64, Read, _>>), |(a, b)| {
                     assert!(a.is_none() && b.is_none());
                     ran.fetch_add(1, Relaxed)
@@ -38,7 +38,7 @@ fn an_absent_access_is_no_dependence() {
     }
 }
 
-/// A parent gets the handles in the same form, with every mode.
+/// A parent gets its handles in the same form, in every mode.
 #[test]
 fn a_parent_gets_what_is_there() {
     on_every_row!(60, "options of a parent", builder(2), rt => {
@@ -55,7 +55,7 @@ fn a_parent_gets_what_is_there() {
                     let Some((a, [b, none])) = reads else { return };
                     assert!(none.is_none());
                     let (c, d, e) = (c.unwrap(), d.unwrap(), e.unwrap());
-                    // In turn, some of them are absent for a child.
+                    // For each child, some of them are absent.
                     let b = b.as_ref();
                     s.spawn((a.read(), b.map(|b| b.read()), c.inout()), |(a, b, c)| *c += a + b.unwrap_or(&0));
                     s.spawn((Some(d.commutative()), None::<Access<'_, i32, Inout, _>>), |(d, _)| *d.unwrap() += 10);
@@ -72,7 +72,7 @@ fn a_parent_gets_what_is_there() {
     });
 }
 
-/// A function for any scope, on a slice, an array, a filtered iterator, and nested lists.
+/// A function that works in any scope, on a slice, an array, a filtered iterator and nested lists.
 fn sums<'s, S: Spawn<'s>>(s: &S, rows: &[Vec<Handle<u64, S::Brand>>], totals: &[Handle<u64, S::Brand>; 3]) {
     let [all_cells, odd_rows, reduced] = totals;
     let rows_of = |at: usize| rows.iter().skip(at).step_by(2);
@@ -113,7 +113,7 @@ fn runtimes() -> [Runtime; 3] {
     [Inline::Auto, Inline::Never, Inline::Always].map(|inline| builder(2).inline(inline).build().unwrap())
 }
 
-/// The positions in errors count the accesses that are there.
+/// The positions in errors count only the accesses that are present.
 #[test]
 fn errors_count_what_is_there() {
     limit(20, "positions of options", || {
@@ -137,7 +137,8 @@ fn errors_count_what_is_there() {
     });
 }
 
-/// What a failed task would have written by an `Option` is poisoned; a later `write` clears it.
+/// If a task fails, the data in its `Option` accesses are poisoned. A later `write` clears the
+/// error.
 #[test]
 fn failures_pass_through_options() {
     limit(20, "failures and options", || {
@@ -155,7 +156,7 @@ fn failures_pass_through_options() {
     });
 }
 
-/// In a session, whose accesses are kept by value.
+/// In a session, which takes its accesses by value.
 #[test]
 fn options_in_a_session() {
     limit(20, "options in a session", || {

@@ -1,10 +1,10 @@
-//! What every exchangeable part must do beyond the right order. It holds very many tasks. It hands all tasks that a release
-//! makes ready to all workers. It leaves handles so that other runtimes can use them. It takes part in everything that the
-//! runtime offers.
+//! What every exchangeable part must do, apart from the order of tasks. It holds very many tasks.
+//! All workers find the tasks that one release makes ready. Its handles work on other runtimes. It
+//! supports every feature of the runtime.
 
 mod behaviour;
 mod each_once;
-mod gate;
+mod latch;
 mod many;
 mod meeting;
 mod moving;
@@ -13,16 +13,17 @@ use millpond::catalogue::{Names, SCHEMES};
 
 use crate::common::limit;
 
-/// Runs a test with each member of each family, each within the limit; one that fails or hangs says which it was.
+/// Runs a test with each member of each family, within the time limit. A failure or a hang names
+/// the member.
 pub fn with_every_row(seconds: u64, test: &str, run: impl Fn(Names<'static>)) {
     for names in Names::star() {
-        // What the harness shows of a test that fails.
+        // The harness shows this text for a test that fails.
         eprintln!("{test}, {names}");
         limit(seconds, format!("{test}, {names}"), || run(names));
     }
 }
 
-/// Runs an expression with each member of each family, on a runtime that a builder makes.
+/// Evaluates an expression with each member of each family, on a runtime from a builder.
 macro_rules! on_every_row {
     ($seconds:expr, $test:expr, $builder:expr, $rt:ident => $body:expr) => {
         $crate::conformance::on_every_row!($seconds, $test, $builder, $rt, _names => $body)
@@ -37,7 +38,8 @@ macro_rules! on_every_row {
 }
 pub(crate) use on_every_row;
 
-/// Else a build that tests another scheme as the default one (CONTRIBUTING.md) would test the usual one again.
+/// Otherwise a build with another default scheme (CONTRIBUTING.md) would test the usual default
+/// again.
 #[test]
 fn the_default_scheme_is_the_one_that_the_build_names() {
     let flags = option_env!("RUSTFLAGS").unwrap_or_default();

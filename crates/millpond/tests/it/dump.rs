@@ -1,6 +1,6 @@
-//! Dumps: each state is seen while it holds, with what it waits for; nothing is left when all is complete.
+//! Dumps show each state and what it waits for. When everything is complete, they are empty.
 
-mod gate;
+mod latch;
 mod programs;
 mod signal;
 mod stress;
@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{builder, join_all, limit};
-use gate::{after, empty, find, gate, until};
+use latch::{after, empty, find, latch, until};
 use millpond::depend::Mode;
 use millpond::record::dump::{Dump, State, Unfinished};
 use millpond::record::{Cause, Role};
@@ -27,12 +27,12 @@ fn dumping(workers: usize) -> Runtime {
 #[cfg_attr(millpond_scheme = "stack", ignore = "a stack leaves values where they are")]
 fn tasks_that_wait_for_data() {
     limit(20, "data", || {
-        let (rt, (body, gate)) = (dumping(2), gate());
+        let (rt, (body, latch)) = (dumping(2), latch());
         let a = Handle::new(0);
         rt.scope(|s| {
-            let gate = gate;
+            let latch = latch;
             s.task("first").priority(1).spawn(a.inout(), move |_| body());
-            gate.entered();
+            latch.entered();
             for i in 0..5 {
                 s.task("look").index([i]).spawn(a.read(), |_| ());
             }
@@ -53,7 +53,7 @@ fn tasks_that_wait_for_data() {
             assert_eq!(find(&dump, "again").state, State::Ready, "a new version");
             assert_eq!(after(find(&dump, "last")), "0: again");
             assert_eq!(find(&dump, "other").state, State::Ready, "the scope has set the datum");
-            gate.open();
+            latch.open();
         })
         .unwrap();
         empty(&rt);
@@ -64,18 +64,18 @@ fn tasks_that_wait_for_data() {
 #[cfg_attr(millpond_scheme = "stack", ignore = "a stack leaves values where they are")]
 fn tasks_on_a_new_version_while_the_old_one_is_read() {
     limit(20, "two versions", || {
-        let (rt, (body, gate)) = (dumping(2), gate());
+        let (rt, (body, latch)) = (dumping(2), latch());
         let a = Handle::new(0);
         rt.scope(|s| {
-            let gate = gate;
+            let latch = latch;
             s.task("old").priority(1).spawn(a.read(), move |_| body());
-            gate.entered();
+            latch.entered();
             s.wait(s.task("write").spawn(a.write(), |a| a.set(1))).unwrap();
             s.task("new").spawn(a.inout(), |a| *a += 1);
             assert_eq!(find(&rt.dump(), "new").state, State::Ready);
             s.task("newer").spawn(a.read(), |_| ());
             assert_eq!(after(find(&rt.dump(), "newer")), "0: new");
-            gate.open();
+            latch.open();
         })
         .unwrap();
         empty(&rt);
@@ -85,19 +85,19 @@ fn tasks_on_a_new_version_while_the_old_one_is_read() {
 #[test]
 fn tasks_that_wait_for_the_combination_of_a_reduction() {
     limit(20, "combination", || {
-        let (rt, (body, gate)) = (dumping(2), gate());
+        let (rt, (body, latch)) = (dumping(2), latch());
         let sum = Handle::new(0);
         rt.scope(|s| {
-            let gate = gate;
+            let latch = latch;
             s.task("add").priority(1).spawn(sum.reduce(millpond::Sum), move |_| body());
-            gate.entered();
+            latch.entered();
             s.task("use").spawn(sum.read(), |_| ());
             let dump = rt.dump();
             let combine = dump.unfinished.iter().find(|body| body.role == Some(Role::Combine)).unwrap();
             assert_eq!((combine.state, after(combine)), (State::Data, "0: add".to_owned()));
             let user = find(&dump, "use");
             assert_eq!((user.state, user.waits_for[0].tasks[0].id), (State::Data, combine.id));
-            gate.open();
+            latch.open();
         })
         .unwrap();
         empty(&rt);
@@ -108,19 +108,19 @@ fn tasks_that_wait_for_the_combination_of_a_reduction() {
 #[cfg_attr(millpond_scheme = "stack", ignore = "a stack keeps commutative accesses in order")]
 fn tasks_that_wait_for_their_turn() {
     limit(20, "turn", || {
-        let (rt, (body, gate)) = (dumping(2), gate());
+        let (rt, (body, latch)) = (dumping(2), latch());
         let (a, b) = (Handle::new(0), Handle::new(0));
         rt.scope(|s| {
-            let gate = gate;
+            let latch = latch;
             s.task("holder").priority(1).spawn((b.commutative(), a.commutative()), move |_| body());
-            gate.entered();
+            latch.entered();
             s.task("other").spawn(a.commutative(), |_| ());
             let dump = rt.dump();
             assert!(matches!(find(&dump, "holder").state, State::Running { worker: Some(1) }));
             let other = find(&dump, "other");
             assert_eq!((other.state, after(other)), (State::Turn, "0: holder".to_owned()));
             assert!(other.to_string().contains("waits for its turn"), "{other}");
-            gate.open();
+            latch.open();
         })
         .unwrap();
         empty(&rt);
@@ -169,12 +169,12 @@ fn pending_and_ready_tasks() {
 #[test]
 fn bodies_that_run_and_for_how_long() {
     limit(20, "running", || {
-        let (rt, (body, gate)) = (dumping(2), gate());
+        let (rt, (body, latch)) = (dumping(2), latch());
         rt.scope(|s| {
-            let gate = gate;
+            let latch = latch;
             let place = line!() + 1;
             s.task("long").priority(1).spawn((), move |()| body());
-            gate.entered();
+            latch.entered();
             let before = find(&rt.dump(), "long").since;
             thread::sleep(Duration::from_millis(20));
             let dump = rt.dump();
@@ -186,7 +186,7 @@ fn bodies_that_run_and_for_how_long() {
             assert!(matches!(scope.state, State::Running { .. }) && scope.parent.is_none());
             assert_eq!(long.parent.unwrap().id, scope.id);
             assert_eq!(dump.workers.len(), 2);
-            gate.open();
+            latch.open();
         })
         .unwrap();
         empty(&rt);
@@ -196,20 +196,20 @@ fn bodies_that_run_and_for_how_long() {
 #[test]
 fn bodies_that_wait_for_tasks() {
     limit(20, "waiting for a task", || {
-        let (rt, (body, gate)) = (dumping(2), gate());
+        let (rt, (body, latch)) = (dumping(2), latch());
         rt.scope(|s| {
-            let gate = gate;
+            let latch = latch;
             s.task("parent").priority(1).nest((), |s, ()| {
                 let join = s.task("child").priority(1).spawn((), move |()| body());
                 s.wait(join).unwrap();
             });
-            gate.entered();
+            latch.entered();
             let dump = until(&rt, |dump| matches!(find(dump, "parent").state, State::Waiting { .. }));
             let parent = find(&dump, "parent");
             assert!(matches!(parent.state, State::Waiting { cause: Cause::Join, .. }));
             assert_eq!(after(parent), "body: child");
             assert_eq!(find(&dump, "child").parent.unwrap().label, parent.label);
-            gate.open();
+            latch.open();
         })
         .unwrap();
         empty(&rt);
@@ -219,7 +219,7 @@ fn bodies_that_wait_for_tasks() {
 #[test]
 fn bodies_that_wait_for_data() {
     limit(20, "waiting for a datum", || {
-        let (rt, [(first, one), (second, other)]) = (dumping(3), [(); 2].map(|()| gate()));
+        let (rt, [(first, one), (second, other)]) = (dumping(3), [(); 2].map(|()| latch()));
         let a = Handle::new(0);
         rt.scope(|s| {
             let (one, other) = (one, other);
@@ -245,11 +245,11 @@ fn bodies_that_wait_for_data() {
     });
 }
 
-/// It is the closure of the inner scope that waits, for a task of the outer one.
+/// The closure of the inner scope waits for a task of the outer scope.
 #[test]
 fn closures_that_wait_for_data_of_a_scope_further_out() {
     limit(20, "waiting for a datum of another scope", || {
-        let (rt, (body, gate), mut x) = (dumping(2), gate(), Handle::new(0));
+        let (rt, (body, latch), mut x) = (dumping(2), latch(), Handle::new(0));
         let standing = |dump: &Dump| {
             let datum = |body: &&Unfinished| matches!(body.state, State::Waiting { cause: Cause::Datum, .. });
             dump.unfinished.iter().find(datum).map(after)
@@ -257,7 +257,7 @@ fn closures_that_wait_for_data_of_a_scope_further_out() {
         let dumps = thread::scope(|t| {
             let dumps = t.spawn(|| {
                 let dump = until(&rt, |dump| standing(dump).is_some());
-                gate.open();
+                latch.open();
                 standing(&dump)
             });
             rt.scope(|s| {
@@ -276,17 +276,17 @@ fn closures_that_wait_for_data_of_a_scope_further_out() {
 fn closures_that_wait_for_room() {
     limit(20, "window", || {
         let rt = builder(2).window(1).inline(Inline::Never).dumps(true).build().unwrap();
-        let (body, gate) = gate();
+        let (body, latch) = latch();
         thread::scope(|threads| {
             let watch = threads.spawn(|| {
-                gate.entered();
+                latch.entered();
                 let full = |body: &Unfinished| matches!(body.state, State::Waiting { cause: Cause::Window, .. });
                 let dump = until(&rt, |dump| dump.unfinished.iter().any(full));
                 assert!(
                     dump.unfinished.iter().all(|body| full(body) == body.role.is_none()),
                     "the scope's closure: {dump}"
                 );
-                gate.open();
+                latch.open();
             });
             rt.scope(|s| {
                 s.task("held").priority(1).spawn((), move |()| body());
@@ -302,9 +302,9 @@ fn closures_that_wait_for_room() {
 #[test]
 fn bodies_that_wait_for_futures_and_sessions() {
     limit(20, "futures", || {
-        let (rt, (body, gate), go) = (dumping(2), gate(), &AtomicBool::new(false));
+        let (rt, (body, latch), go) = (dumping(2), latch(), &AtomicBool::new(false));
         rt.scope(|s| {
-            let gate = gate;
+            let latch = latch;
             let session = rt.session();
             s.task("future").priority(1).nest((), move |s, ()| {
                 s.block_on(poll_fn(|context| {
@@ -315,7 +315,7 @@ fn bodies_that_wait_for_futures_and_sessions() {
             s.task("session").priority(1).nest((), move |_, ()| {
                 session.wait(session.task("work").priority(1).spawn((), move |()| body())).unwrap();
             });
-            gate.entered();
+            latch.entered();
             let waits =
                 |dump: &Dump, label| matches!(find(dump, label).state, State::Waiting { cause: Cause::Others, .. });
             until(&rt, |dump| waits(dump, "future"));
@@ -325,10 +325,10 @@ fn bodies_that_wait_for_futures_and_sessions() {
             let session = dump.unfinished.iter().find(|body| body.id == work.parent.unwrap().id).unwrap();
             assert_eq!((session.state, session.role), (State::Ended { children: 1 }, None));
             go.store(true, Relaxed);
-            gate.open();
+            latch.open();
         })
         .unwrap();
-        // The session ends when its task is complete, which is after the join has the value.
+        // The session ends when its task is complete, after the join has the value.
         until(&rt, |dump| dump.unfinished.is_empty());
         empty(&rt);
     });
@@ -337,15 +337,15 @@ fn bodies_that_wait_for_futures_and_sessions() {
 #[test]
 fn parents_whose_children_are_left() {
     limit(20, "children", || {
-        let (rt, (body, gate)) = (dumping(2), gate());
+        let (rt, (body, latch)) = (dumping(2), latch());
         rt.scope(|s| {
-            let gate = gate;
+            let latch = latch;
             s.task("outer").priority(1).nest((), |s, ()| {
                 s.task("inner").index([1, 2]).priority(1).nest((), |s, ()| {
                     s.task("leaf").priority(1).spawn((), move |()| body());
                 });
             });
-            gate.entered();
+            latch.entered();
             let dump = until(&rt, |dump| {
                 ["outer", "inner(1,2)"].iter().all(|name| matches!(find(dump, name).state, State::Ended { .. }))
             });
@@ -353,7 +353,7 @@ fn parents_whose_children_are_left() {
             assert_eq!(find(&dump, "inner(1,2)").parent.unwrap().label.to_string(), "outer");
             assert_eq!(find(&dump, "leaf").parent.unwrap().label.to_string(), "inner(1,2)");
             assert!(find(&dump, "outer").to_string().contains("its body has ended, 1 children are not complete"));
-            gate.open();
+            latch.open();
         })
         .unwrap();
         empty(&rt);
@@ -363,16 +363,16 @@ fn parents_whose_children_are_left() {
 #[test]
 fn sessions_and_their_tasks() {
     limit(20, "sessions", || {
-        let (rt, (body, gate)) = (dumping(2), gate());
+        let (rt, (body, latch)) = (dumping(2), latch());
         let (session, a) = (rt.session(), Handle::new(0));
         session.task("first").spawn(a.inout(), move |_| body());
         let join = session.task("second").spawn(a.read(), |a| *a);
-        gate.entered();
+        latch.entered();
         let dump = rt.dump();
         assert_eq!(after(find(&dump, "second")), "0: first");
         let opened = dump.unfinished.iter().find(|body| body.role.is_none()).unwrap();
         assert_eq!(opened.state, State::Ended { children: 2 });
-        gate.open();
+        latch.open();
         assert_eq!(session.wait(join).unwrap(), 0);
         session.close().wait().unwrap();
         empty(&rt);

@@ -1,7 +1,8 @@
-//! Events of programs whose tasks run, wait, fail or do not run in every way there is: each body has all that it must
-//! have, once, in an order that can be.
+//! Events of programs whose tasks run, wait, fail or never run, in every possible way. Each body
+//! has all required events exactly once, in a possible order.
 //!
-//! `MILLPOND_CASES` says on how many configurations (a quarter of it), `MILLPOND_SEED` from which number on.
+//! A quarter of `MILLPOND_CASES` is the number of configurations. `MILLPOND_SEED` is the first
+//! number.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -18,10 +19,10 @@ use crate::common::{Mutex, builder, limit, number};
 use ledger::{Told, breach};
 use programs::{PROGRAMS, Program};
 
-/// Every configuration, some times where that is fast: threads take turns differently.
+/// Every configuration, several times if that is fast, since the threads interleave differently.
 const CASES: u64 = 3 * 3 * 2 * 2 * 2 * if cfg!(debug_assertions) { 1 } else { 4 };
 
-/// What a case chooses at the builder.
+/// The builder settings of a case.
 #[derive(Clone, Copy, Debug)]
 struct Config {
     workers: usize,
@@ -32,7 +33,8 @@ struct Config {
 }
 
 impl Config {
-    /// That of a case. The case's number alone says it, so that it can be run again.
+    /// The settings of the case with that number. The number alone determines them, so that a case
+    /// can be repeated.
     fn of(case: u64) -> Self {
         let mut left = case;
         let mut choice = |of: u64| {
@@ -56,13 +58,13 @@ impl Config {
     }
 }
 
-/// A clock that gives every moment once: what happens after something else has a later one, on whatever track.
+/// A clock that returns each time once. A later event has a later time, on any track.
 fn moment() -> u64 {
     static NOW: AtomicU64 = AtomicU64::new(0);
     NOW.fetch_add(1, Relaxed)
 }
 
-/// A sink that keeps everything.
+/// A sink that keeps all events.
 #[derive(Default)]
 struct Kept(Mutex<Told>);
 
@@ -72,7 +74,7 @@ impl Sink for Kept {
     }
 }
 
-/// Runs a program; what is told of it.
+/// Runs a program. Returns its events.
 fn record(rt: &Runtime, program: &Program) -> Told {
     let kept = Arc::new(Kept::default());
     let recording = rt.recorder().add(kept.clone());
@@ -107,7 +109,7 @@ fn every_body_has_its_events() {
     }
 }
 
-/// The check can fail: it notices each event that is missing, if a rule says that it must be there.
+/// The check can fail: it reports each missing event, if a rule requires the event.
 #[test]
 fn missing_events_are_noticed() {
     let rt = Config::of(1).build();

@@ -1,6 +1,6 @@
-//! The examples of the crate run, and check their results: each has a test.
+//! The examples of the crate run and check their results. Each has a test.
 
-/// A module for each example.
+/// Each example is a module.
 macro_rules! examples {
     ($($name:ident $file:literal)*) => {
         $(#[path = $file] mod $name;)*

@@ -1,4 +1,5 @@
-//! Tasks that fail: what their scope is told, what is poisoned and what heals, and that everything else still runs.
+//! Tasks that fail: the error of their scope, which data are poisoned, which writes clear the
+//! error, and that all other tasks run.
 
 use std::error::Error as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -16,7 +17,7 @@ fn runtimes() -> Vec<Runtime> {
     [1, 2, 8].into_iter().flat_map(|w| inlines.map(|inline| build(w, inline))).collect()
 }
 
-/// Fails quietly: a panic without the message that the hook would print.
+/// Fails quietly: a panic without the message of the hook.
 fn fail(text: &str) {
     resume_unwind(Box::new(text.to_owned()));
 }
@@ -55,7 +56,7 @@ fn the_first_in_reference_order_is_reported() {
 }
 
 #[test]
-fn poison_travels_along_reads_and_a_write_heals() {
+fn poison_follows_reads_until_a_write_clears_it() {
     limit(20, "poison", || {
         for rt in runtimes() {
             let h: Vec<_> = (0..4).map(Handle::new).collect();
@@ -100,7 +101,7 @@ fn a_poisoned_handle_stays_poisoned_in_the_next_scope() {
     });
 }
 
-/// Two generations of the same mode, each with a failure before it, and a leaf between that ran at its spawn.
+/// Two generations of the same mode, each after a failure. The leaf between them ran at its spawn.
 #[test]
 fn a_leaf_that_fails_at_its_spawn_is_a_generation_of_its_own() {
     limit(20, "a generation of its own", || {
@@ -136,7 +137,7 @@ fn captured_values_that_fail_when_dropped() {
                 });
             });
             assert_eq!(result.unwrap_err().kind(), &panicked("bomb"));
-            // Dropped without having run, it changes nothing about why the task failed.
+            // It is dropped without having run. This does not change the task's error.
             let bomb = Bomb;
             let result = rt.scope(|s| {
                 s.spawn((a.read(), b.inout()), move |_| {
@@ -159,7 +160,8 @@ fn values_that_fail_when_dropped() {
                     s.spawn(bomb.inout(), |_| thread::sleep(Duration::from_millis(1)));
                     s.spawn(bomb.write(), |out| out.set(Bomb));
                     s.spawn((), |()| ());
-                    // Time for the worker to take the first, whose completion frees the first value.
+                    // Gives the worker time to take the first task, whose completion frees the
+                    // first value.
                     thread::sleep(Duration::from_millis(5));
                 });
             }
@@ -361,7 +363,7 @@ fn a_precondition_captured_by_a_task_that_does_not_run_is_abandoned() {
     });
 }
 
-/// Panics when it is dropped, as often as it is.
+/// Panics when it is dropped, each time.
 struct Endless;
 
 impl Drop for Endless {

@@ -1,4 +1,4 @@
-//! Fork-join: halves that stay private, halves that are offered, and what lies between two stacks.
+//! Fork-join: private halves, offered halves, and forks of bodies that change between stacks.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Barrier;
@@ -48,7 +48,7 @@ fn the_halves_of_a_joiner_without_workers() {
     let id = || thread::current().id();
     let ids = Joiner::with(|joiner| joiner.join(|joiner| joiner.join(|_| id(), |_| id()), |_| id()));
     assert_eq!(ids, ((here, here), here));
-    // Deeper than the first slots reach.
+    // Deeper than the first slots.
     thread::Builder::new()
         .stack_size(64 << 20)
         .spawn(|| assert_eq!(Joiner::with(|joiner| deep(joiner, 10_000)), 10_001))
@@ -70,8 +70,8 @@ fn panics() -> ! {
     resume_unwind(Box::new("a half"))
 }
 
-/// Each half, and both, panic: at home, where the other half is private, and where it was stolen. Whatever the halves
-/// capture and return is dropped once.
+/// One half or both panic. The second half is private, or a thief has stolen it. Every value that
+/// the halves capture and return is dropped once.
 #[test]
 fn halves_that_panic() {
     limit(120, "panicking halves", || {
@@ -87,7 +87,7 @@ fn halves_that_panic() {
     });
 }
 
-/// Bit 0 of `bad`: the first half panics; bit 1: the second. Whether the second was stolen.
+/// Bit 0 of `bad`: the first half panics; bit 1: the second. Returns whether the second was stolen.
 fn panicking_halves(bad: usize) -> bool {
     let (dropped, ran, stolen) = (AtomicUsize::new(0), AtomicU32::new(0), AtomicU32::new(0));
     let (one, two, here) = (Counts(&dropped), Counts(&dropped), thread::current().id());
@@ -115,9 +115,9 @@ fn panicking_halves(bad: usize) -> bool {
     was_stolen
 }
 
-/// With two forks one of them can be found, whatever happened before.
+/// With two forks, thieves can find one of them, whatever happened before.
 #[test]
-fn beside_a_body_that_does_not_join() {
+fn while_another_body_does_not_join() {
     limit(60, "a long body above two forks", || {
         let rt = runtime(2);
         for _ in 0..sized(100, 1_000) {
@@ -132,7 +132,7 @@ fn beside_a_body_that_does_not_join() {
     });
 }
 
-/// A fork that was stolen is followed by the next one, at the owner's next join.
+/// After a thief has stolen a fork, it can steal the next one at the owner's next join.
 #[test]
 fn one_after_the_other_is_stolen() {
     const THIEVES: usize = 3;
@@ -159,7 +159,8 @@ fn one_after_the_other_is_stolen() {
     });
 }
 
-/// The second half of a join begins: what lies below it can be found, though nothing is forked any more.
+/// When the second half of a join starts, thieves can find the forks below it, though the owner
+/// forks no more.
 #[test]
 fn at_the_end_of_a_first_half() {
     limit(60, "forks below a second half", || {
@@ -174,7 +175,8 @@ fn at_the_end_of_a_first_half() {
             };
             rt.scope(|_| {
                 let top = || join(|| until(0), || until(1));
-                // A thief is kept busy by the first; then there are two more below the second half of `top`.
+                // The first fork keeps a thief busy. Then two more forks are below the second half
+                // of `top`.
                 join(|| join(|| join(top, || begin(2)), || begin(1)), || (begin(0), until(2)));
             })
             .unwrap();
@@ -182,7 +184,7 @@ fn at_the_end_of_a_first_half() {
     });
 }
 
-/// Another runtime's scope on top: this thread is not that worker there.
+/// Another runtime's scope is on top. There, this thread is not that worker.
 #[test]
 fn a_joiner_from_further_out() {
     limit(60, "a joiner in the scope of another runtime", || {
@@ -206,7 +208,7 @@ fn a_joiner_from_further_out() {
     });
 }
 
-/// A join in a drop, while the thread unwinds: its halves run one after the other.
+/// A join in a drop, while the thread unwinds. Its halves run one after the other.
 #[test]
 fn while_a_panic_unwinds() {
     struct Joins;
@@ -235,11 +237,12 @@ fn while_a_panic_unwinds() {
     });
 }
 
-/// What a random program is made of: every way in which a body forks, waits, or leaves its stack.
+/// A random program. It contains every way in which a body forks, waits or leaves its stack.
 struct Mixed {
     rt: Runtime,
-    /// Another one, to open scopes on. Without it there are sessions: not both, since a body of the one runtime that
-    /// waits in the other for a session keeps a worker from it.
+    /// Another runtime on which to open scopes. If there is none, the program uses sessions. It
+    /// does not use both: a body of one runtime that waits in the other for a session blocks a
+    /// worker that the session needs.
     away: Option<Runtime>,
 }
 
@@ -265,7 +268,7 @@ impl Mixed {
             }),
             3 => self.elsewhere(half),
             4 => self.rt.scope(|s| {
-                // More than the window takes.
+                // More than fits into the window.
                 let nests: Vec<_> = (0..12).map(|_| s.nest((), |_, ()| deep_plain(3))).collect();
                 nests.into_iter().map(|nest| u64::from(s.wait(nest).unwrap())).sum::<u64>() + half(1)
             }),
@@ -301,7 +304,7 @@ fn mixed_with_everything_that_waits() {
             Mixed { rt: runtime(), away: away.then(runtime) }
         };
         for away in [false, true] {
-            // One worker of each: the halves run in one order.
+            // With one worker each, the halves have one order.
             let one = mixed(1, Inline::Always, away);
             let expected: Vec<_> = (0..12).map(|seed| one.run(sized(7, 9), seed)).collect();
             for (workers, inline) in [(1, Inline::Never), (2, Inline::Never), (2, Inline::Auto), (4, Inline::Never)] {
@@ -318,8 +321,8 @@ fn mixed_with_everything_that_waits() {
     });
 }
 
-/// Whether another worker has taken a fork within 5 s from a body that the caller runs, if it does: while that caller waits
-/// for it in the scope of another runtime.
+/// Whether another worker takes a fork within 5 s from a body that the caller runs. Meanwhile that
+/// caller waits for the body in a scope of another runtime.
 fn is_shared(rt: &Runtime, away: &Runtime) -> Option<bool> {
     let caller = thread::current().id();
     let (taken, here, starved) = (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
@@ -343,9 +346,10 @@ fn is_shared(rt: &Runtime, away: &Runtime) -> Option<bool> {
     here.load(SeqCst).then(|| !starved.load(SeqCst))
 }
 
-/// What a runtime further in has closed is open for other bodies of the worker, on stacks of their own.
+/// The scope of another runtime hides this body's forks from thieves. The worker's other bodies, on
+/// their own stacks, still share theirs.
 #[test]
-fn forks_are_shared_beside_a_body_that_waits_from_within_another_runtime() {
+fn forks_are_shared_while_a_body_waits_in_another_runtime() {
     let [rt, away] = [2, 2].map(|workers| Runtime::builder().workers(workers).build().unwrap());
     let begun = Instant::now();
     let mut ran_here = 0;

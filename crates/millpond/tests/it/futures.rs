@@ -27,9 +27,9 @@ async fn get<T>(item: &Item<T>) -> &T {
 /// How a task waits.
 #[derive(Clone, Copy, Debug)]
 enum Keeps {
-    /// The future, from the start: it waits for the first thing before it is polled.
+    /// The future, from the start. It waits for the first item before it is polled.
     Pending,
-    /// All that it needs before it starts.
+    /// All items that it needs, before it starts.
     Precondition,
     Block,
     Stack,
@@ -37,7 +37,7 @@ enum Keeps {
 
 const KEEPS: [Keeps; 4] = [Keeps::Pending, Keeps::Precondition, Keeps::Block, Keeps::Stack];
 
-/// Item `i` is the sum of items before it, and one more.
+/// Item `i` is the sum of earlier items, plus 1.
 struct Net {
     needs: Vec<Vec<usize>>,
     items: Vec<Item<u64>>,
@@ -68,21 +68,23 @@ impl Net {
         self.items[i].put(sum).expect("put once");
     }
 
-    fn start<'s, E: Engine + 's>(&'s self, door: ExternalTasks<'s, E>, i: usize, keeps: Keeps) {
+    fn start<'s, E: Engine + 's>(&'s self, external: ExternalTasks<'s, E>, i: usize, keeps: Keeps) {
         match keeps {
             Keeps::Precondition => {
-                let pending = door.pending(move || {
+                let pending = external.pending(move || {
                     let ready = pin!(self.compute(i)).poll(&mut std::task::Context::from_waker(Waker::noop()));
                     assert!(ready.is_ready(), "its preconditions are met");
                 });
                 self.needs[i].iter().for_each(|&need| self.items[need].wait(pending.hold()));
             }
             Keeps::Pending => {
-                let pending = door.pending_future(self.compute(i));
+                let pending = external.pending_future(self.compute(i));
                 self.needs[i].iter().take(1).for_each(|&need| self.items[need].wait(pending.hold()));
             }
-            Keeps::Block => drop(door.pending(move || door.run_future(self.compute(i)))),
-            Keeps::Stack => drop(door.pending(move || door.wait_in_place(self.compute(i)).expect("all are put"))),
+            Keeps::Block => drop(external.pending(move || external.run_future(self.compute(i)))),
+            Keeps::Stack => {
+                drop(external.pending(move || external.wait_in_place(self.compute(i)).expect("all are put")))
+            }
         }
     }
 }
@@ -97,11 +99,11 @@ fn random_nets_give_the_serial_result() {
             let rt = builder(rng.pick(&[1, 2, 3, 8])).build().unwrap();
             let one = rng.below(KEEPS.len() + 1);
             rt.scope(|s| {
-                let (door, net) = (s.external(), &net);
+                let (external, net) = (s.external(), &net);
                 let mut order: Vec<_> = (0..net.items.len()).collect();
                 (1..order.len()).rev().for_each(|last| order.swap(last, rng.below(last + 1)));
                 for i in order {
-                    net.start(door, i, KEEPS.get(one).copied().unwrap_or_else(|| rng.pick(&KEEPS)));
+                    net.start(external, i, KEEPS.get(one).copied().unwrap_or_else(|| rng.pick(&KEEPS)));
                 }
                 s.quiesce();
                 assert!(net.items.iter().all(|item| item.get().is_some()));
@@ -113,14 +115,16 @@ fn random_nets_give_the_serial_result() {
     });
 }
 
-/// What waits for an item that is never put is left at quiescence, whatever keeps it; dropped with the item, it fails.
+/// At quiescence, the tasks that wait for an item that is never put are left. If the item is
+/// dropped, they fail.
 #[test]
 fn what_is_never_put() {
     limit(60, "what is never put", || {
         for (workers, keeps) in [1, 2, 8].into_iter().flat_map(|workers| KEEPS.map(|keeps| (workers, keeps))) {
             let rt = builder(workers).build().unwrap();
             let (missing, started) = (Mutex::new(Some(Box::new(Item::<u64>::new()))), AtomicUsize::new(0));
-            // The tasks borrow the item that is dropped under them, so they find it by a lock.
+            // The tasks borrow an item that is dropped while they wait. So they access it under a
+            // lock.
             let poll = || {
                 poll_fn(|context| match &*missing.lock().unwrap() {
                     Some(item) if item.wake(context.waker()) => Poll::Pending,
@@ -129,32 +133,32 @@ fn what_is_never_put() {
             };
             let error = rt
                 .scope(|s| {
-                    let door = s.external();
+                    let external = s.external();
                     for _ in 0..100 {
                         let (poll, started) = (&poll, &started);
                         match keeps {
                             Keeps::Precondition => {
-                                let pending = door.pending(|| unreachable!("never put"));
+                                let pending = external.pending(|| unreachable!("never put"));
                                 missing.lock().unwrap().as_ref().unwrap().wait(pending.hold());
                             }
                             Keeps::Pending => {
-                                let pending = door.pending_future(async { unreachable!("never put") });
+                                let pending = external.pending_future(async { unreachable!("never put") });
                                 missing.lock().unwrap().as_ref().unwrap().wait(pending.hold());
                             }
-                            Keeps::Block => drop(door.pending(move || {
+                            Keeps::Block => drop(external.pending(move || {
                                 _ = started.fetch_add(1, Relaxed);
-                                door.run_future(poll());
+                                external.run_future(poll());
                             })),
-                            Keeps::Stack => drop(door.pending(move || {
+                            Keeps::Stack => drop(external.pending(move || {
                                 _ = started.fetch_add(1, Relaxed);
-                                assert_eq!(door.wait_in_place(poll()), Err(WaitError::Abandoned));
+                                assert_eq!(external.wait_in_place(poll()), Err(WaitError::Abandoned));
                             })),
                         }
                     }
                     s.quiesce();
                     let expected = if matches!(keeps, Keeps::Pending | Keeps::Precondition) { 0 } else { 100 };
                     assert_eq!(started.load(Relaxed), expected);
-                    // A task that stays is told, and asks the item again: that is gone.
+                    // A waiting task is woken, and polls the item again. The item no longer exists.
                     let item = missing.lock().unwrap().take();
                     drop(item);
                 })
@@ -167,7 +171,7 @@ fn what_is_never_put() {
     });
 }
 
-/// The first of two items that comes wakes a future that waits for either.
+/// The first of two items wakes a future that waits for either.
 #[test]
 fn either_of_two() {
     limit(60, "either of two", || {
@@ -175,7 +179,7 @@ fn either_of_two() {
             let rt = builder(workers).build().unwrap();
             let (one, other, seen) = (Item::new(), Item::new(), Item::new());
             rt.scope(|s| {
-                let (door, one, other, seen) = (s.external(), &one, &other, &seen);
+                let (external, one, other, seen) = (s.external(), &one, &other, &seen);
                 let either = move || async move {
                     let (mut one, mut other) = (pin!(get(one)), pin!(get(other)));
                     let first = poll_fn(|context| match one.as_mut().poll(context) {
@@ -184,12 +188,13 @@ fn either_of_two() {
                     });
                     seen.put(first.await).expect("put once");
                 };
-                drop(door.pending(move || door.run_future(either())));
+                drop(external.pending(move || external.run_future(either())));
                 s.quiesce();
                 assert_eq!(seen.get(), None);
                 other.put(2).unwrap();
                 assert_eq!(s.block_on_or_quiesce(get(seen)), Some(&2));
-                // It is complete, and its block perhaps another task's: the other waker means nothing.
+                // The future is complete, and its block may belong to another task. The other waker
+                // does nothing.
                 (0..100).for_each(|_| drop(s.spawn((), |()| ())));
                 one.put(1).unwrap();
             })
@@ -198,7 +203,8 @@ fn either_of_two() {
     });
 }
 
-/// The scope gets quiet between the look at a future and the look at the scope: the future has become ready meanwhile.
+/// The scope becomes quiet between the poll of a future and the check of the scope. Meanwhile the
+/// future became ready.
 #[test]
 fn what_the_last_task_puts_is_seen() {
     limit(60, "what the last task puts", || {
@@ -213,12 +219,13 @@ fn what_the_last_task_puts_is_seen() {
                 s.block_on_or_quiesce(poll_fn(move |context| {
                     let polled = item_gets.as_mut().poll(context);
                     if let Some(precondition) = go.take() {
-                        // By another thread: what this one lets in, it may keep for itself.
+                        // Another thread spawns it: this thread could keep its own tasks for
+                        // itself.
                         std::thread::scope(|threads| drop(threads.spawn(|| precondition.satisfy()).join()));
                         while item.get().is_none() {
                             std::thread::yield_now();
                         }
-                        // For the other worker to find that there is nothing left.
+                        // Time for the other worker to find that there is no work.
                         std::thread::sleep(std::time::Duration::from_millis(10));
                     }
                     polled
@@ -229,7 +236,7 @@ fn what_the_last_task_puts_is_seen() {
     });
 }
 
-/// A future that wakes itself is polled again, and lets others run.
+/// A future that wakes itself is polled again. Other tasks run in between.
 #[test]
 fn wakes_itself() {
     limit(60, "wakes itself", || {
@@ -237,7 +244,7 @@ fn wakes_itself() {
             let (rt, turns) = (builder(workers).build().unwrap(), AtomicUsize::new(0));
             let stop = Item::new();
             rt.scope(|s| {
-                let (door, turns, stop) = (s.external(), &turns, &stop);
+                let (external, turns, stop) = (s.external(), &turns, &stop);
                 let spin = move || {
                     poll_fn(move |context| {
                         turns.fetch_add(1, Relaxed);
@@ -245,11 +252,11 @@ fn wakes_itself() {
                         if stop.get().is_some() { Poll::Ready(()) } else { Poll::Pending }
                     })
                 };
-                drop(door.pending(move || match in_place {
-                    false => door.run_future(spin()),
-                    true => assert_eq!(door.wait_in_place(spin()), Ok(())),
+                drop(external.pending(move || match in_place {
+                    false => external.run_future(spin()),
+                    true => assert_eq!(external.wait_in_place(spin()), Ok(())),
                 }));
-                drop(door.pending(move || stop.put(()).unwrap()));
+                drop(external.pending(move || stop.put(()).unwrap()));
             })
             .unwrap();
             assert!(turns.into_inner() > 0);
@@ -263,10 +270,10 @@ fn panics_and_cancellation() {
         let rt = builder(2).build().unwrap();
         let go = Item::new();
         let error = rt.scope(|s| {
-            let (door, go) = (s.external(), &go);
+            let (external, go) = (s.external(), &go);
             let task =
-                move || door.task("late").index([3]).run_future(async move { panic!("after {}", get(go).await) });
-            drop(door.pending(task));
+                move || external.task("late").index([3]).run_future(async move { panic!("after {}", get(go).await) });
+            drop(external.pending(task));
             s.quiesce();
             go.put("it was put").unwrap();
         });
@@ -275,8 +282,8 @@ fn panics_and_cancellation() {
         // A future that waits in a cancelled scope is not polled again.
         let go = Item::new();
         let error = rt.scope(|s| {
-            let (door, go) = (s.external(), &go);
-            drop(door.pending(move || door.run_future(async move { unreachable!("{}", get(go).await) })));
+            let (external, go) = (s.external(), &go);
+            drop(external.pending(move || external.run_future(async move { unreachable!("{}", get(go).await) })));
             s.quiesce();
             s.cancel_token().cancel();
             go.put(0).unwrap();
@@ -285,23 +292,24 @@ fn panics_and_cancellation() {
     });
 }
 
-/// The scope waits for a thread outside that meets a precondition after everything else has ended.
+/// The scope waits for another thread, which satisfies a precondition after everything else has
+/// ended.
 #[test]
-fn doors_keep_the_scope() {
-    limit(60, "doors keep the scope", || {
+fn external_tasks_keep_the_scope() {
+    limit(60, "external tasks keep the scope", || {
         for workers in [1, 2] {
             let (rt, ran) = (builder(workers).build().unwrap(), AtomicUsize::new(0));
             std::thread::scope(|threads| {
                 rt.scope(|s| {
-                    let (door, ran) = (s.external(), &ran);
+                    let (external, ran) = (s.external(), &ran);
                     for _ in 0..10 {
-                        let pending = door.pending(move || _ = ran.fetch_add(1, Relaxed));
+                        let pending = external.pending(move || _ = ran.fetch_add(1, Relaxed));
                         let (first, second) = (pending.hold(), pending.hold());
                         threads.spawn(move || {
                             std::thread::sleep(std::time::Duration::from_millis(5));
                             first.satisfy();
                         });
-                        drop(door.pending(move || second.satisfy()));
+                        drop(external.pending(move || second.satisfy()));
                     }
                     s.quiesce();
                 })
@@ -312,7 +320,7 @@ fn doors_keep_the_scope() {
     });
 }
 
-/// Each value is dropped once, after its last use, or taken by that.
+/// Each value is dropped once, after its last use, or the last use takes it.
 #[test]
 fn counted_items() {
     struct Dropped<'a>(&'a AtomicU64);
@@ -343,29 +351,30 @@ fn counted_items() {
     });
 }
 
-/// Threads put tasks through a gate while its scope ends: each is refused, or runs before the scope has ended.
+/// Threads spawn tasks through a scope handle while its scope ends. Each task is refused, or runs
+/// before the end of the scope.
 #[test]
-fn a_gate_closes_behind_the_last() {
-    limit(120, "a gate that closes", || {
+fn a_scope_handle_closes_after_the_last_task() {
+    limit(120, "a scope handle that closes", || {
         for round in 0..200 {
             let rt = builder([1, 2, 3][round % 3]).build().unwrap();
             let (ran, accepted, ended) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
-            let (gate, there) = (OnceLock::new(), AtomicBool::new(false));
+            let (handle, there) = (OnceLock::new(), AtomicBool::new(false));
             std::thread::scope(|threads| {
                 let knock = || {
                     while !there.load(Acquire) {
                         std::thread::yield_now();
                     }
-                    let gate: &ScopeHandle = gate.get().unwrap();
+                    let handle: &ScopeHandle = handle.get().unwrap();
                     let body = || {
                         assert!(!ended.load(SeqCst));
-                        // From within, it is open.
-                        drop(gate.pending(|| _ = ran.fetch_add(1, Relaxed)).expect("open"));
+                        // Within a task of the scope, the handle is open.
+                        drop(handle.pending(|| _ = ran.fetch_add(1, Relaxed)).expect("open"));
                     };
-                    while let Ok(pending) = gate.pending(body) {
+                    while let Ok(pending) = handle.pending(body) {
                         drop(pending);
-                        // A thread that spawns faster than the workers run keeps the scope from ending, so each rests, and
-                        // the longer the more tasks there were.
+                        // A thread that spawns faster than the workers run tasks would keep the
+                        // scope from ending. So each thread sleeps, longer after more tasks.
                         let before = accepted.fetch_add(1, Relaxed);
                         if before % 8 == 7 {
                             std::thread::sleep(std::time::Duration::from_micros(200 + before as u64));
@@ -374,7 +383,7 @@ fn a_gate_closes_behind_the_last() {
                 };
                 let knocks = [(); 2].map(|()| threads.spawn(knock));
                 rt.scope(|s| {
-                    gate.set(s.scope_handle()).unwrap();
+                    handle.set(s.scope_handle()).unwrap();
                     there.store(true, Release);
                     if round % 2 == 0 {
                         s.quiesce();
@@ -385,38 +394,39 @@ fn a_gate_closes_behind_the_last() {
                 knocks.into_iter().for_each(|knock| knock.join().unwrap());
             });
             assert_eq!(ran.load(Relaxed), accepted.load(Relaxed));
-            assert_eq!(gate.get().unwrap().pending(|| ()).err(), Some(Closed));
+            assert_eq!(handle.get().unwrap().pending(|| ()).err(), Some(Closed));
         }
     });
 }
 
-/// Inside of one gate is not inside of another, and what waits in place is inside when it goes on.
+/// A task of one scope is not a task of another. A task that waits in place is one of its scope
+/// when it continues.
 #[test]
-fn gates_are_told_apart() {
-    limit(60, "two gates", || {
+fn scope_handles_are_told_apart() {
+    limit(60, "two scope handles", || {
         for workers in [1, 2] {
             let (rt, other) = (builder(workers).build().unwrap(), builder(1).build().unwrap());
             let (outer, item, ran) = (OnceLock::new(), Item::new(), AtomicUsize::new(0));
             rt.scope(|s| {
                 outer.set(s.scope_handle()).unwrap();
-                let gate: &ScopeHandle = outer.get().unwrap();
+                let handle: &ScopeHandle = outer.get().unwrap();
                 let (item, ran, other) = (&item, &ran, &other);
                 for _ in 0..10 {
-                    drop(gate.pending(move || {
+                    drop(handle.pending(move || {
                         let inner = OnceLock::new();
                         other
                             .scope(|s| {
                                 inner.set(s.scope_handle()).unwrap();
                                 let inner: &ScopeHandle = inner.get().unwrap();
                                 drop(inner.pending(|| {
-                                    // By the lock: this is inside of the inner one.
-                                    drop(gate.pending(|| _ = ran.fetch_add(1, Relaxed)).unwrap());
+                                    // Under the lock: this task belongs to the inner scope.
+                                    drop(handle.pending(|| _ = ran.fetch_add(1, Relaxed)).unwrap());
                                     inner.run_future(async { _ = ran.fetch_add(1, Relaxed) });
                                 }));
                             })
                             .unwrap();
-                        assert_eq!(gate.wait_in_place(get(item)), Ok(&7));
-                        gate.run_future(async { _ = ran.fetch_add(*get(item).await, Relaxed) });
+                        assert_eq!(handle.wait_in_place(get(item)), Ok(&7));
+                        handle.run_future(async { _ = ran.fetch_add(*get(item).await, Relaxed) });
                     }));
                 }
                 s.quiesce();

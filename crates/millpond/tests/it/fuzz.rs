@@ -1,17 +1,19 @@
-//! Random life cycle programs: foreign threads, wakers, drops in any order and on any thread, `mem::forget`, and panics in bodies
-//! and drops. Sanitizers watch for undefined behaviour; the program itself says what must come out (`fuzz::program`).
+//! Random life cycle programs: foreign threads, wakers, drops in any order and on any thread,
+//! `mem::forget`, and panics in bodies and drops. Sanitizers watch for undefined behaviour. The
+//! program itself determines the expected results (`fuzz::program`).
 //!
-//! `MILLPOND_PROGRAMS` says how many programs, `MILLPOND_SEED` from which number on. A failure prints the number and the steps;
-//! so does a program that does not end. A failure may need some luck, so it is repeated by
+//! `MILLPOND_PROGRAMS` is the number of programs, `MILLPOND_SEED` the first number. A failure or a
+//! hang prints the number and the steps. A failure may depend on timing, so repeat it by
 //!
 //! ```text
 //! MILLPOND_SEED=17 MILLPOND_PROGRAMS=1 MILLPOND_REPEATS=1000 cargo test --release -p millpond --test it -- fuzz::
 //! ```
 //!
-//! `MILLPOND_AT_ONCE` programs run at the same time, 2 if it is not set.
+//! `MILLPOND_AT_ONCE` programs run at the same time, by default 2.
 //!
-//! Built with `--cfg millpond_yields`, the runtime's threads wait at random if `MILLPOND_YIELDS` is set, which is the seed.
-//! `MILLPOND_TRACE` prints each program before it runs: for what ends the process.
+//! With `--cfg millpond_yields`, the runtime's threads wait at random if `MILLPOND_YIELDS`, the
+//! seed, is set. With `MILLPOND_TRACE`, each program is printed before it runs, in case the process
+//! ends.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -42,13 +44,13 @@ use kept::Kept;
 use program::{End, Program, Step};
 use world::{Job, World, hand};
 
-/// The programs of a plain `cargo test`.
+/// The number of programs in a plain `cargo test`.
 const PROGRAMS: u64 = if cfg!(debug_assertions) { 200 } else { 1000 };
 
-/// Seats for callers; the rest work in annexes.
+/// Seats for callers. Additional callers get caller contexts.
 const SEATS: usize = 5;
 
-/// Waits a long time at most.
+/// Waits, for a long time at most.
 fn until(done: impl Fn() -> bool) {
     let start = Instant::now();
     while !done() && start.elapsed() < Duration::from_secs(10) {
@@ -56,13 +58,13 @@ fn until(done: impl Fn() -> bool) {
     }
 }
 
-/// Waits a long time at most; a short one if something was forgotten, which may stay for ever.
+/// Waits for a long time at most. Waits for a short time if something was forgotten and may remain.
 fn until_gone(world: &World, done: impl Fn() -> bool) {
     let start = Instant::now();
     until(|| done() || (start.elapsed() > Duration::from_millis(50) && world.ledger.has_leaks()));
 }
 
-/// Runs a program; what is wrong with it.
+/// Runs a program. Returns its errors.
 fn execute(program: &Arc<Program>) -> Vec<String> {
     let (world, mut rng) = (World::new(program), Rng::new(!program.seed));
     let runtimes: Vec<_> = program.runtimes.iter().map(|config| Kept::new(config.build())).collect();
@@ -92,7 +94,7 @@ fn execute(program: &Arc<Program>) -> Vec<String> {
     });
     let actors: Vec<_> = actors.collect();
     drop(runtimes);
-    // They stand up in the middle, or when the others have gone.
+    // These threads act in the middle of the program, or after the others have ended.
     let mut stand = Some(stand).filter(|_| program.sitters);
     if rng.percent(50) {
         stand.take().into_iter().for_each(|stand| world.bag.push(Job::Stand(stand)));
@@ -105,7 +107,7 @@ fn execute(program: &Arc<Program>) -> Vec<String> {
         rest.into_iter().for_each(|session| world.guard(|| session.end(None, &world, of, how)));
     }
     world.joins.iter().for_each(|join| world.guard(|| drop(join.rest())));
-    // What is detached goes on for a while, and needs hands.
+    // Detached tasks continue for a while, and need hands.
     until(|| world.ledger.all_ran());
     until_gone(&world, || world.works.load(SeqCst) == 0);
     drop(std::mem::take(&mut *world.kept.lock().expect("no thread panics with it")));
@@ -113,7 +115,8 @@ fn execute(program: &Arc<Program>) -> Vec<String> {
     world.bag.close();
     hands.into_iter().for_each(|hand| hand.join().expect("a hand catches what its jobs throw"));
     sitters.into_iter().for_each(|sitter| sitter.join().expect("a sitter does nothing"));
-    // A runtime that one of its own bodies has dropped ends by itself. What is forgotten may go on for ever.
+    // A runtime that one of its own bodies has dropped ends by itself. Forgotten tasks may never
+    // end.
     let until_rest = |done: &dyn Fn() -> bool| {
         until(|| {
             world.run_rest();
@@ -130,13 +133,13 @@ fn execute(program: &Arc<Program>) -> Vec<String> {
     drop(world);
     until(|| ledger.is_empty());
     if ledger.has_leaks() {
-        // With what the values have.
+        // Includes the errors of the values.
         ledger::forget(ledger.clone());
     }
     ledger.faults()
 }
 
-/// Runs the program of a number, so often as is asked for.
+/// Runs the program of a number, as often as requested.
 fn check(seed: u64, repeats: u64, dog: &Watchdog) {
     let program = Arc::new(generate::program(seed));
     if std::env::var_os("MILLPOND_TRACE").is_some() {
@@ -161,7 +164,7 @@ fn random_life_cycles() {
     silence_expected_panics();
     let (programs, from) = (number("MILLPOND_PROGRAMS", PROGRAMS), number("MILLPOND_SEED", 0));
     let (repeats, limit) = (number("MILLPOND_REPEATS", 1), number("MILLPOND_LIMIT", 30));
-    // Most of its time a program waits.
+    // A program mostly waits.
     let at_once = number("MILLPOND_AT_ONCE", 2);
     thread::scope(|threads| {
         let run = |first| {
@@ -172,7 +175,7 @@ fn random_life_cycles() {
     });
 }
 
-/// The test can fail: what is expected of one scope is changed, and the program does something else.
+/// The test can fail: the expectation for one scope is changed, so the program must contradict it.
 #[test]
 fn a_wrong_expectation_is_noticed() {
     silence_expected_panics();

@@ -1,6 +1,6 @@
-//! A body that goes on, perhaps for long, keeps nothing from the other workers. It keeps no task
-//! that only its worker could find. It keeps no completion that only its worker knows of. It runs
-//! nothing on its stack that may wait for what it does next.
+//! A body that continues for a long time keeps nothing from the other workers. Other workers can
+//! find all its worker's tasks, and learn of all completions. It runs nothing on its stack that may
+//! wait for its next steps.
 
 use std::future::poll_fn;
 use std::hint;
@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use crate::common::{Mutex, builder, join_all, limit, sized};
 use millpond::{Handle, Inline, Runtime, Session, Spawn};
 
-/// Spins by the clock. A turn of a spin loop takes 10 ns on one processor and 50 on another. How
-/// long the bodies of a kind take decides what others can find while one of them runs.
+/// Spins for a time. A turn of a spin loop takes 10 ns on one processor and 50 ns on another. The
+/// run time of a kind's bodies determines what other workers can find.
 fn busy(micros: u64) {
     let (start, length) = (Instant::now(), Duration::from_micros(micros));
     while start.elapsed() < length {
@@ -110,7 +110,7 @@ fn what_was_taken_back_with_a_fork() {
             let (session, (send, receive)) = (rt.session(), channel());
             rt.scope(|_| {
                 senders(&session, 0..TASKS, &send);
-                // The first half makes the fork visible to all workers, like everything else.
+                // The first half makes the fork visible to all workers.
                 let wait = move || receive.iter().take(TASKS as usize).sum::<u32>();
                 let ((), sum) = millpond::join(|| away.scope(|_| ()).unwrap(), wait);
                 assert_eq!(sum, SUM);
@@ -148,7 +148,7 @@ fn what_was_stolen_with_a_fork() {
 }
 
 #[test]
-fn one_worker_and_the_callers_beside_it() {
+fn one_worker_and_several_callers() {
     limit(60, "tasks behind a body that waits for them, one worker", || {
         for workers in [2, 1] {
             let rt = builder(workers).build().unwrap();
@@ -159,7 +159,7 @@ fn one_worker_and_the_callers_beside_it() {
     });
 }
 
-/// A task of a session waits until all others of it have run.
+/// A task of a session waits until all other tasks of the session have run.
 fn one_waits_for_all(rt: &Runtime, workers: usize, turn: u32) {
     let (session, count, go) = (rt.session(), Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
     for _ in 0..workers {
@@ -207,7 +207,7 @@ fn a_full_session_in_a_leaf_that_runs_at_its_spawn() {
     });
 }
 
-/// Fills the window of a scope behind parents. One of them waits for what comes after the spawns.
+/// Fills the window of a scope that already holds parents. One of them waits for a later spawn.
 macro_rules! fill_window {
     ($s:expr, $later:expr, $now:expr) => {{
         let seen = $now.clone();
@@ -266,30 +266,30 @@ fn the_window_of_a_body_bounds_its_parents() {
 /// A closure that polls gets control back after each task. This holds although a body that was
 /// resumed meanwhile finds endless work.
 #[test]
-fn a_closure_that_polls_beside_a_stream_of_work() {
-    limit(60, "ten polls beside a stream of work", || {
+fn a_closure_that_polls_during_a_stream_of_work() {
+    limit(60, "ten polls during a stream of work", || {
         let rt = builder(1).inline(Inline::Never).build().unwrap();
-        let (gate, open) = (&Mutex::new(None::<Waker>), &AtomicU32::new(0));
+        let (parked, open) = (&Mutex::new(None::<Waker>), &AtomicU32::new(0));
         let (ran, stop) = (&Arc::new(AtomicU32::new(0)), &AtomicU32::new(0));
         thread::scope(|threads| {
             let others = &Mutex::new(Vec::new());
             let scope = rt.scope(|s| {
                 s.nest((), move |s, ()| {
                     s.block_on(poll_fn(|context| {
-                        *gate.lock() = Some(context.waker().clone());
+                        *parked.lock() = Some(context.waker().clone());
                         if open.load(SeqCst) == 1 { Poll::Ready(()) } else { Poll::Pending }
                     }));
                 });
-                // Waits until that body is parked, without a bound on the tasks that run meanwhile.
+                // Waits until that body is suspended. Any number of tasks may run meanwhile.
                 let mut first = true;
                 s.block_on(poll_fn(|context| {
-                    if gate.lock().is_some() {
+                    if parked.lock().is_some() {
                         return Poll::Ready(());
                     }
                     if std::mem::take(&mut first) {
                         let waker = context.waker().clone();
                         others.lock().push(threads.spawn(move || {
-                            while gate.lock().is_none() {
+                            while parked.lock().is_none() {
                                 thread::yield_now();
                             }
                             waker.wake();
@@ -308,13 +308,13 @@ fn a_closure_that_polls_beside_a_stream_of_work() {
                     }
                     session.close().wait().unwrap();
                 }));
-                // Gives the stream time to swell.
+                // Time for the stream to grow.
                 thread::sleep(Duration::from_millis(50));
                 let (mut polls, before) = (0, ran.load(SeqCst));
                 s.block_on(poll_fn(|context| {
                     polls += 1;
                     open.store(1, SeqCst);
-                    if let Some(waker) = gate.lock().take() {
+                    if let Some(waker) = parked.lock().take() {
                         waker.wake();
                     }
                     context.waker().wake_by_ref();
@@ -323,8 +323,8 @@ fn a_closure_that_polls_beside_a_stream_of_work() {
                 stop.store(1, SeqCst);
                 ran.load(SeqCst) - before
             });
-            // The stand-in runs some tasks at the same time. A loop with no bound would run tens of
-            // thousands.
+            // The spare thread runs some tasks at the same time. A loop without a bound would run
+            // tens of thousands.
             let between = scope.unwrap();
             join_all(std::mem::take(&mut *others.lock()));
             assert!(between < 20_000, "{between} tasks between ten polls");

@@ -6,14 +6,14 @@ use crate::common::{builder, limit, must_not_run, runtime};
 use crate::conformance::on_every_row;
 use millpond::{Access, Engine, Grid, Handle, In, Inline, Kind, Runtime, Spawn, Write, all};
 
-/// A field of numbers, as the serial program keeps it.
+/// A field of numbers, as the serial program stores it.
 type Field = Vec<Vec<u64>>;
 
 fn start(row: usize, col: usize) -> u64 {
     (row * 7 + col * 3) as u64 % 5
 }
 
-/// Each cell becomes its own value plus three times those around it.
+/// The new value of a cell is its old value plus three times the sum of its neighbours.
 fn serial_step(field: &Field) -> Field {
     let near = |a: usize, b: usize| a.abs_diff(b) <= 1;
     let new = |r: usize, c: usize| {
@@ -59,7 +59,7 @@ fn a_stencil_without_cases_for_the_borders() {
     }
 }
 
-/// The upper and the left neighbour; the order of 4.
+/// The upper and the left neighbour. This is the order of wavefronts.
 fn wavefront<'s, S: Spawn<'s>>(s: &S, grid: &Grid<u64, S::Brand>) {
     for (place, cell) in grid.indexed() {
         let [up, left, _, _] = grid.neighbours(place.0, place.1).map(|cell| cell.map(Handle::read));
@@ -81,7 +81,7 @@ fn parent<E: Engine>(rt: &Runtime<E>) -> Field {
             let mut grid = Grid::from_handles(4, 5, tiles);
             wavefront(s, &grid);
             assert_eq!(*s.wait_on(&mut grid[(1, 1)]).unwrap(), 2);
-            // A part of it, with fewer rights.
+            // A part of the grid, with fewer rights.
             s.nest((all(grid.row(3), Handle::read), grid[(0, 0)].write()), |s, (row, first)| {
                 let row: Grid<_, In<'_>, _> = Grid::from_handles(1, 5, row);
                 let first: Access<'_, _, Write, _> = first.write();

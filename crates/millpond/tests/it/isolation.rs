@@ -1,5 +1,5 @@
-//! Waiting is isolated: user code may hold a lock, a borrow or a thread-local over a wait, and a caller returns when its own
-//! tasks have ended.
+//! Waits are isolated. User code may hold a lock, a borrow or a thread-local over a wait. A caller
+//! returns when its own tasks have ended.
 
 use std::cell::RefCell;
 use std::hint::spin_loop;
@@ -11,7 +11,7 @@ use millpond::{Engine, Handle, Idle, Runtime, Spawn, StackEngine};
 
 use crate::common::{builder, deep, limit, number, sized};
 
-/// More than fit into what a worker takes at once.
+/// More tasks than a worker takes at once.
 const LEAVES: usize = 100;
 
 fn spin() {
@@ -21,10 +21,10 @@ fn spin() {
     }
 }
 
-/// A way to wait in a body that holds a lock, one of several.
+/// A way to wait in a body that holds one of several locks.
 type Program<E> = fn(&Runtime<E>, &[Mutex<u64>]);
 
-/// The lock of a body, which it holds until it drops the guard.
+/// The lock of a body. The body holds it until it drops the guard.
 fn hold(locks: &[Mutex<u64>], nth: usize) -> MutexGuard<'_, u64> {
     locks[nth % locks.len()].lock().expect("no thread panics")
 }
@@ -84,7 +84,7 @@ fn inner_scope<E: Engine>(rt: &Runtime<E>, locks: &[Mutex<u64>]) {
     .expect("nothing fails");
 }
 
-/// A body that waits in each way there is, over a borrow of a thread-local.
+/// A body that waits in each possible way, while it borrows a thread-local.
 fn borrow<E: Engine>(rt: &Runtime<E>, locks: &[Mutex<u64>]) {
     thread_local!(static BORROWED: RefCell<u64> = const { RefCell::new(0) });
     rt.scope(|s| {
@@ -107,8 +107,8 @@ fn borrow<E: Engine>(rt: &Runtime<E>, locks: &[Mutex<u64>]) {
     .expect("nothing fails");
 }
 
-/// A body that waits for a task of a session, and for its end. Only some do, since each such wait takes a millisecond or more until
-/// the thread looks for what it can run.
+/// A body that waits for a task of a session, and for the session's end. Only some bodies do this:
+/// such a wait takes a millisecond or more until the thread looks for tasks that it can run.
 fn session<E: Engine>(rt: &Runtime<E>, locks: &[Mutex<u64>]) {
     rt.scope(|s| {
         for nth in 0..LEAVES {
@@ -148,8 +148,8 @@ fn runs() -> u64 {
     number("MILLPOND_RUNS", sized(2, deep(5, 20)) as u64)
 }
 
-/// Each program so often, with 1 to 8 workers: all bodies want one lock, or as many bodies hold one at a time as there are spare
-/// threads.
+/// Runs each program this often, with 1 to 8 workers. Either all bodies need one lock, or as many
+/// bodies as spare threads hold one each.
 fn hold_locks<E: Engine>(most: usize, build: impl Fn(usize) -> Runtime<E>) {
     for (name, program) in programs() {
         limit(60 + runs(), format!("a lock over {name}"), || {
@@ -192,7 +192,8 @@ fn descend<'s, S: Spawn<'s>>(s: &S, depth: u32) {
     }
 }
 
-/// A body holds a lock over a recursion that has not room on its stack, while others want that lock.
+/// A body holds a lock over a recursion that needs more than one stack. Other bodies need that
+/// lock.
 fn hold_a_lock_over_a_recursion<E: Engine>(rt: &Runtime<E>) {
     let lock = &Mutex::new(0);
     rt.scope(|s| {
@@ -221,7 +222,8 @@ fn bodies_hold_locks_over_recursions() {
     });
 }
 
-/// A body that waits for others' tasks, whatever for, keeps its thread. (So many bodies at once as there are spare threads.)
+/// A body that waits for tasks of others stays on its thread, in every way to wait. (There are as
+/// many such bodies as spare threads.)
 fn borrow_over_waits_in_sessions<E: Engine>(rt: &Runtime<E>, workers: usize) {
     thread_local!(static BORROWED: RefCell<u64> = const { RefCell::new(0) });
     let (shared, one) = (rt.session(), Handle::new(0).in_place());
@@ -279,7 +281,7 @@ fn a_caller_runs_no_other_sessions_tasks() {
                 let ran = AtomicU64::new(0);
                 rt.scope(|s| (0..10).for_each(|_| drop(s.spawn((), |()| _ = ran.fetch_add(1, Relaxed)))))
                     .expect("nothing fails");
-                // The session's task still runs, or has not started: only this line lets it end.
+                // The session's task is running, or has not started. It ends only after this line.
                 end.store(true, Relaxed);
                 session.wait(long).expect("it does not fail");
                 assert_eq!(ran.into_inner(), 10);

@@ -1,4 +1,5 @@
-//! Joins: awaited in crowds, polled by one task and then another, and told of failures that come late.
+//! Joins: awaited in large numbers, polled by one task and then another, and with failures that
+//! come late.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -11,7 +12,7 @@ use std::thread;
 use crate::common::{Mutex, builder, limit, sized};
 use millpond::{Error, Handle, Inline, Kind, Runtime, Spawn};
 
-/// A waker that counts, and passes on.
+/// A waker that counts its wakes, and passes them on.
 struct Counting {
     wakes: AtomicUsize,
     to: Waker,
@@ -30,7 +31,7 @@ impl Wake for Counting {
     }
 }
 
-/// Who of a crowd was woken.
+/// The joins that were woken.
 struct Woken {
     queue: Arc<Mutex<Vec<usize>>>,
     index: usize,
@@ -44,14 +45,14 @@ impl Wake for Woken {
     }
 }
 
-/// What awaiting a crowd took.
+/// The cost of awaiting many joins.
 #[derive(Debug, Default)]
 struct Cost {
     polls: usize,
     wakes: usize,
 }
 
-/// Awaits all, polling only who was woken, as the combinators of async libraries do.
+/// Awaits all joins. Polls only those that were woken, as the combinators of async libraries do.
 async fn join_all<F: Future + Unpin>(futures: Vec<F>) -> (Vec<F::Output>, Cost) {
     let queue = Arc::new(Mutex::new((0..futures.len()).collect::<Vec<_>>()));
     let mut cost = Cost::default();
@@ -116,17 +117,17 @@ fn a_crowd_of_a_session_is_awaited_in_linear_work() {
     });
 }
 
-/// However often it is polled, a join has one watcher: one clone of the waker is kept for it and one by it, and one
-/// wake comes of them.
+/// However often a task polls a join, the join has one waker: at most two clones remain, and it is
+/// woken at most once.
 #[test]
 fn many_polls_leave_one_watcher() {
     limit(20, "polled often", || {
         let rt = never_inline(2);
-        let (go, gate) = channel::<()>();
+        let (go, told) = channel::<()>();
         let polls = sized(1_000, 100_000);
         let (first, last) = (Counting::new(Waker::noop()), RefCell::new(None));
         rt.scope(|s| {
-            let mut join = s.spawn((), move |()| gate.recv().unwrap());
+            let mut join = s.spawn((), move |()| told.recv().unwrap());
             let (mut polled, mut go) = (0, Some(go));
             s.block_on(std::future::poll_fn(|context| {
                 let mut last = last.borrow_mut();
@@ -151,7 +152,7 @@ fn many_polls_leave_one_watcher() {
     });
 }
 
-/// A join that moves between the polls of different tasks, while its task completes.
+/// A join that different tasks poll while its task completes.
 #[test]
 fn joins_polled_in_turn() {
     limit(60, "polled in turn", || {
@@ -171,7 +172,7 @@ fn joins_polled_in_turn() {
     });
 }
 
-/// Fails as it is dropped, where a task has been told to.
+/// Its drop panics if a task has requested that.
 struct Bomb;
 
 impl Drop for Bomb {
@@ -182,7 +183,8 @@ impl Drop for Bomb {
     }
 }
 
-/// The task is the last to use a value whose drop panics: its scope and its join say the same, with a value or without.
+/// The task is the last user of a value whose drop panics. Its scope and its join return the same
+/// error, with or without a value.
 #[test]
 #[cfg_attr(millpond_scheme = "stack", ignore = "a stack leaves values where they are")]
 fn a_drop_that_fails_is_told_to_the_join() {

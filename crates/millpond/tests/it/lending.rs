@@ -1,4 +1,5 @@
-//! `Handle::get`: a value by shared reference while no scope uses the handle, and what scopes see meanwhile.
+//! `Handle::get` lends a value by shared reference while no scope uses the handle. These tests
+//! check what scopes see meanwhile.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
@@ -63,7 +64,7 @@ fn no_value_is_an_error_and_ends_the_loan() {
             Kind::Poisoned { by } => assert_eq!(by.name(), Some("fails")),
             other => panic!("{other}"),
         }
-        // Neither is lent now.
+        // Neither handle is lent now.
         rt.scope(|s| {
             s.spawn((unset.write(), failed.write()), |(a, b)| {
                 a.set(2);
@@ -75,7 +76,7 @@ fn no_value_is_an_error_and_ends_the_loan() {
     });
 }
 
-/// All that a scope may do to a lent handle is refused, and changes nothing.
+/// Every use of a lent handle in a scope is refused, and changes nothing.
 fn refused<E: Engine>(rt: &Runtime<E>) {
     let (value, other) = (Handle::new(1), Handle::new(5));
     rt.scope(|s| drop(s.spawn(value.inout(), |value| *value = 2))).unwrap();
@@ -119,7 +120,7 @@ fn a_value_lent_on_another_thread() {
                 steps.wait();
                 steps.wait();
                 assert_eq!(*lent, [1]);
-                // A third thread gives it back.
+                // A third thread returns it.
                 threads.spawn(|| {
                     assert_eq!(*lent, [1]);
                     drop(lent);
@@ -140,15 +141,16 @@ fn a_value_lent_on_another_thread() {
     });
 }
 
-/// What keeps a handle from being lent: accesses that are outstanding, other threads' scopes, sessions.
+/// A handle cannot be lent while accesses are outstanding, or while a scope of another thread or a
+/// session uses it.
 #[test]
 fn a_busy_handle_is_not_lent() {
     on_every_row!(60, "busy handles", builder(2).inline(Inline::Never), rt => {
         let (value, sum) = (Handle::new(0), Handle::new(0));
-        let (go, gate) = channel::<()>();
+        let (go, told) = channel::<()>();
         rt.scope(|s| {
             s.spawn(value.inout(), move |value| {
-                gate.recv().unwrap();
+                told.recv().unwrap();
                 *value = 1;
             });
             s.spawn(sum.reduce(Sum), |sum| *sum += 1);
@@ -171,7 +173,7 @@ fn a_busy_handle_is_not_lent() {
     });
 }
 
-/// In the closure of a scope that has used the handle: the scope gives it up, and claims it again.
+/// In the closure of a scope that has used the handle: the scope releases it, and claims it again.
 #[test]
 fn in_the_closure_of_its_scope() {
     for inline in [Inline::Never, Inline::Always] {
@@ -182,7 +184,7 @@ fn in_the_closure_of_its_scope() {
                     s.spawn(value.inout(), |value| *value += 1);
                     assert_eq!(*s.wait_on(&mut value).unwrap(), n);
                     let lent = value.get().unwrap();
-                    // Nothing but this thread could have changed it.
+                    // No other thread could have changed it.
                     thread::scope(|threads| _ = threads.spawn(|| assert_eq!(*value.get().unwrap(), n)));
                     assert_eq!(*lent, n);
                     drop(lent);
@@ -201,7 +203,7 @@ fn in_the_closure_of_its_scope() {
     }
 }
 
-/// A leaf that has the value, at its spawn or later, cannot lend it to itself.
+/// A leaf that has access to the value, at its spawn or later, cannot lend the value to itself.
 #[test]
 fn in_the_body_that_has_the_value() {
     for inline in [Inline::Never, Inline::Auto, Inline::Always] {
@@ -224,7 +226,7 @@ fn in_the_body_that_has_the_value() {
 static COMPARED: LazyLock<Handle<u64>> = LazyLock::new(|| Handle::new(0));
 static LOOKS: AtomicUsize = AtomicUsize::new(0);
 
-/// Compares by looking into a handle, which the spawn that compares has prepared.
+/// Compares by reading a handle that the spawn of this comparison has prepared.
 #[derive(Clone, Copy)]
 struct Looks;
 
@@ -265,7 +267,7 @@ fn in_the_comparison_of_reducers() {
     });
 }
 
-/// To forget a loan changes no rule: the handle stays lent until its owner has it alone.
+/// A forgotten loan breaks no rule: the handle stays lent until its owner has exclusive access.
 #[test]
 fn a_forgotten_loan() {
     fn forget<E: Engine>(rt: &Runtime<E>) {
@@ -290,7 +292,7 @@ fn a_forgotten_loan() {
     on_every_row!(60, "forgotten loans", builder(2), rt => forget(rt));
 }
 
-/// A loan for as long as the handle is borrowed may leave its guard behind.
+/// A loan for as long as the handle is borrowed may leak its guard.
 #[test]
 fn a_leaked_guard() {
     limit(20, "a leaked guard", || {
@@ -302,7 +304,8 @@ fn a_leaked_guard() {
     });
 }
 
-/// Readers on several threads against scopes on others, on two runtimes: no reader sees a value that a task is changing.
+/// Readers on several threads run against scopes on other threads, on two runtimes. No reader sees
+/// a value while a task changes it.
 fn contend<E: Engine>(rt: &Runtime<E>, rounds: usize) {
     let other = on_stack(1);
     let value = Handle::new([0_u64; 64]);

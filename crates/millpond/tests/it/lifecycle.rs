@@ -1,4 +1,5 @@
-//! Runtimes and scopes as a program uses them: many, at once, in each other, idle, and for a long time.
+//! Runtimes and scopes as programs use them: many, at the same time, nested, idle, and for a long
+//! time.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -77,7 +78,7 @@ fn two_runtimes_used_by_one_thread() {
             first
                 .scope(|s| {
                     for _ in 0..50 {
-                        // From a closure, from a task, and back again.
+                        // From a closure, from a task, and back.
                         assert_eq!(second.scope(|_| count(&first, 3) + count(&second, 4)).unwrap(), 7);
                         s.spawn(sum.inout(), |sum| *sum += count(&second, 3) + count(&first, 4));
                     }
@@ -93,7 +94,7 @@ fn runtimes_that_come_and_go() {
     limit(60, "1000 runtimes", || {
         for i in 0..1000 {
             let rt = runtime(1 + i % 4);
-            // Every other one is dropped before its threads have looked for work.
+            // Every other runtime is dropped before its threads have looked for work.
             if i % 2 == 0 {
                 assert_eq!(count(&rt, 10), 10);
             }
@@ -111,19 +112,19 @@ impl Future for Told {
             return Poll::Ready(());
         }
         self.1.send(context.waker().clone()).expect("the other thread listens");
-        // It may have been told between the look and the hand-over: the waker is then called once too often.
+        // The other thread may have set it after the check. Then it calls the waker once too often.
         if self.0.try_recv().is_ok() { Poll::Ready(()) } else { Poll::Pending }
     }
 }
 
-/// A thread that tells, and wakes, sometimes for nothing.
+/// A thread that sets the flag and wakes, sometimes without a reason.
 fn teller() -> Told {
     let ((tell, told), (give, get)) = (channel(), channel::<Waker>());
     thread::spawn(move || {
         let waker = get.recv().expect("a future is polled before it is dropped");
         waker.wake_by_ref();
         thread::yield_now();
-        // The future may be ready and gone already.
+        // The future may already be ready and dropped.
         let _ = tell.send(());
         waker.wake_by_ref();
         while let Ok(waker) = get.recv() {
@@ -245,21 +246,21 @@ fn callers_that_leave_while_others_work() {
 }
 
 #[test]
-fn doors_used_by_foreign_threads() {
-    limit(60, "doors", || {
+fn external_tasks_used_by_foreign_threads() {
+    limit(60, "external tasks", || {
         let n = sized(1_000, 10_000);
         for rt in [1, 2, 8].map(runtime) {
             let ran = AtomicUsize::new(0);
             let ran = &ran;
             rt.scope(|s| {
-                let door = s.external();
+                let external = s.external();
                 thread::scope(|threads| {
                     join_all(
                         (0..4)
                             .map(|_| {
                                 threads.spawn(move || {
                                     for _ in 0..n {
-                                        let pending = door.pending(|| _ = ran.fetch_add(1, Relaxed));
+                                        let pending = external.pending(|| _ = ran.fetch_add(1, Relaxed));
                                         let (first, second) = (pending.hold(), pending.hold());
                                         drop(pending);
                                         first.satisfy();
@@ -277,7 +278,7 @@ fn doors_used_by_foreign_threads() {
     });
 }
 
-/// What each thread of a runtime has spent, in clock ticks.
+/// The processor time of each thread of a runtime, in clock ticks.
 fn ticks_of_threads() -> Vec<u64> {
     let ticks = |stat: &str| -> Option<u64> {
         let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
@@ -296,7 +297,7 @@ fn clock_ticks_of_workers() -> u64 {
     ticks_of_threads().iter().sum()
 }
 
-/// Whether the workers stop using the processor: soon, but on a loaded machine no test knows when they get to it.
+/// Whether the workers stop using the processor. On a loaded machine this takes an unknown time.
 fn comes_to_rest() -> bool {
     (0..20).any(|_| {
         thread::sleep(Duration::from_millis(50));
@@ -319,7 +320,7 @@ fn an_idle_runtime_uses_no_processor_time() {
 
 #[test]
 fn memory_does_not_grow() {
-    // Sanitizers keep freed memory back, or a shadow of it.
+    // Sanitizers keep freed memory, or a shadow of it.
     if cfg!(any(millpond_asan, millpond_tsan)) {
         return;
     }
@@ -337,7 +338,7 @@ fn threads_end() {
     limit(50, "threads end", || {
         for workers in 1..4 {
             let rt = builder(workers).build().unwrap();
-            // The caller waits for what another thread does, and lends its slot: a spare thread is started.
+            // The caller waits for another thread, and lends its slot. So a spare thread starts.
             let (give, given) = channel::<millpond::Precondition>();
             let slow = thread::spawn(move || {
                 let precondition = given.recv().unwrap();
@@ -362,7 +363,7 @@ fn idle_for_a_while() {
             let session = rt.session();
             assert_eq!(count(&rt, 1000), 1000);
             assert!(comes_to_rest());
-            // In a scope whose closure does something else, too.
+            // In a scope whose closure also does something else.
             rt.scope(|s| {
                 s.spawn((), |()| ());
                 assert!(comes_to_rest());
@@ -377,8 +378,9 @@ fn idle_for_a_while() {
 #[ignore = "run by `memory_does_not_grow`, in a process of its own"]
 fn tasks_for_a_while() {
     limit(50, "a while of tasks", || {
-        // Blocks are kept for the most tasks that were ever in flight, and that differs from round to round: with a
-        // small window it is far below what the least leak comes to, in bytes a task.
+        // The runtime keeps blocks for the largest number of tasks that were in flight, and that
+        // differs between rounds. With a small window it needs far less memory than the smallest
+        // leak per task.
         const LEAST_LEAK: usize = 4;
         let (rounds, tasks) = (50, sized(3_000, 40_000));
         for (workers, inline) in [(1, Inline::Never), (2, Inline::Never), (2, Inline::Auto)] {
@@ -395,7 +397,7 @@ fn tasks_for_a_while() {
     });
 }
 
-/// Renames, reductions, joins, parents, and handles that come and go.
+/// Renames, reductions, joins, parents, and handles that are made and dropped.
 fn every_kind(rt: &Runtime, tasks: usize) {
     let (value, sum) = (Handle::new(vec![0_u8; 64]), Handle::new(0));
     rt.scope(|s| {
@@ -417,7 +419,8 @@ fn every_kind(rt: &Runtime, tasks: usize) {
     .unwrap();
 }
 
-/// A future that is ready when another task has run, and asks to be polled again at once until then.
+/// A future that is ready when another task has run. Until then it asks to be polled again
+/// immediately.
 struct Impatient<'a>(&'a AtomicUsize);
 
 impl Future for Impatient<'_> {

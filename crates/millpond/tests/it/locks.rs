@@ -1,4 +1,5 @@
-//! Code of the user that the runtime calls may use the runtime, or wait, or call it again: no lock is held over it.
+//! User code that the runtime calls may use the runtime, wait, or be called again. The runtime
+//! holds no lock over such a call.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -14,7 +15,7 @@ use millpond::item::Item;
 use millpond::record::{Event, Recorder, Recording, Sink, Track};
 use millpond::{Handle, Inline, Kind, Reducer, Runtime, Spawn};
 
-/// A runtime that is never dropped, for values that use it wherever they are.
+/// A runtime that is never dropped, for values that use it at any time.
 fn forever(workers: usize, inline: Inline) -> &'static Runtime {
     static KEPT: Mutex<Vec<&'static Runtime>> = Mutex::new(Vec::new());
     let rt = Box::leak(Box::new(builder(workers).inline(inline).build().unwrap()));
@@ -22,7 +23,8 @@ fn forever(workers: usize, inline: Inline) -> &'static Runtime {
     rt
 }
 
-/// Waits as a body waits: its worker runs other tasks meanwhile. For a thread outside, so that it does wait.
+/// Waits in a body: its worker runs other tasks meanwhile. It waits for another thread, so that it
+/// does not return at once.
 fn wait_a_little(rt: &Runtime) {
     let (session, told) = (rt.session(), Arc::new(Item::new()));
     let tells = told.clone();
@@ -34,7 +36,7 @@ fn wait_a_little(rt: &Runtime) {
     thread.join().unwrap();
 }
 
-/// Adds, and waits before it says what 0 is.
+/// A reducer that adds. Its identity waits before it returns 0.
 #[derive(Clone, Copy)]
 struct Patient(&'static Runtime);
 
@@ -73,7 +75,7 @@ fn an_identity_may_wait() {
     });
 }
 
-/// Panics where it says what 0 is, at each second call.
+/// Its identity panics at every second call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Fickle;
 
@@ -90,7 +92,7 @@ impl Reducer<u64> for Fickle {
     }
 }
 
-/// The turn is given back.
+/// The exclusive access is released.
 #[test]
 fn an_identity_may_panic_between_others() {
     limit(60, "identities that panic", || {
@@ -129,7 +131,8 @@ fn an_error_may_wait_where_it_is_dropped() {
             let rt = forever(workers, inline);
             GONE.store(0, Relaxed);
             let result = rt.scope(|s| {
-                // Some fail before the scope has waited for a task, and forgets their failures; others while it does that.
+                // Some tasks fail before the scope waits for a task, and forgets their failures.
+                // Others fail while it waits.
                 let fail = |priority| {
                     for _ in 0..10 {
                         s.task("fails").priority(priority).try_spawn((), |()| Err::<(), _>(Lingers(rt)));
@@ -148,7 +151,7 @@ fn an_error_may_wait_where_it_is_dropped() {
     });
 }
 
-/// Does all that a sink may be tempted to.
+/// A sink that calls everything that a sink may call.
 #[derive(Default)]
 struct Meddles {
     recorder: OnceLock<Recorder>,
@@ -176,7 +179,7 @@ impl Sink for Meddles {
     }
 }
 
-/// A second sink, to which those of the first are no obstacle.
+/// A second sink. The events of the first one do not block it.
 struct Counts(AtomicUsize);
 
 impl Sink for Counts {
@@ -195,7 +198,7 @@ fn a_sink_may_use_the_recorder() {
         meddles.runtime.set(rt).ok().unwrap();
         let (own, other) = (rt.recorder().add(meddles.clone()), rt.recorder().add(counts.clone()));
         *meddles.own.lock() = Some(own);
-        // More events than the tapes have room for.
+        // More events than fit into the event buffers.
         for _ in 0..5 {
             rt.scope(|s| (0..1000).for_each(|_| drop(s.spawn((), |()| ())))).unwrap();
         }
@@ -206,7 +209,7 @@ fn a_sink_may_use_the_recorder() {
     });
 }
 
-/// More events than a tape has room for.
+/// Records more events than fit into an event buffer.
 fn record_much(rt: &Runtime) {
     rt.scope(|s| (0..3000).for_each(|_| drop(s.spawn((), |()| ())))).unwrap();
 }

@@ -1,7 +1,8 @@
-//! The integration tests of the runtime. They are one binary, so they are linked once. Each module is a subject.
+//! The integration tests of the runtime. They are one binary, so they are linked once. Each module
+//! is a subject.
 //!
-//! The tests of a binary share a process. A test that must not, since it counts threads, measures memory or raises
-//! signals, runs itself in a process of its own (`common::alone`).
+//! The tests of a binary share a process. A test that counts threads, measures memory or raises
+//! signals runs itself in its own process (`common::alone`).
 
 mod accepted;
 mod alignment;

@@ -1,4 +1,5 @@
-//! Misuse that types cannot see: it fails the task, with a text that says what and where; nothing panics or hangs.
+//! Misuse that types cannot prevent. The task fails with an error that names the cause and the
+//! place. The runtime neither panics nor hangs.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -7,7 +8,8 @@ use std::thread;
 use crate::common::{builder, limit, must_not_run, runtime};
 use millpond::{Error, Handle, Inline, Kind, Runtime, Spawn, Sum};
 
-/// Every way in which a leaf may start: at its spawn, or through the pool, alone or beside others.
+/// Every way in which a leaf may start: at its spawn or through the pool, alone or with other
+/// tasks.
 fn runtimes() -> Vec<Runtime> {
     let inlines = [Inline::Auto, Inline::Never, Inline::Always];
     let build = |workers, inline| builder(workers).inline(inline).build().unwrap();
@@ -60,7 +62,7 @@ fn one_task_reads_a_handle_several_times() {
                 s.nest((a.read(), b.inout(), a.read()), |s, (x, b, y)| {
                     s.spawn((x.read(), y.read(), x.read(), b.inout()), |(x, y, z, b)| *b += x + y + z);
                 });
-                // What comes later waits for both.
+                // Later tasks wait for both.
                 s.spawn((a.inout(), c.inout()), |(a, c)| (*a, *c) = (7, 8));
             })
             .unwrap();
@@ -95,8 +97,8 @@ fn one_task_updates_a_handle_concurrently_several_times() {
 }
 
 #[test]
-fn repeated_reads_beside_another_duplicate() {
-    limit(20, "repeated reads beside a duplicate", || {
+fn repeated_reads_and_another_duplicate() {
+    limit(20, "repeated reads and a duplicate", || {
         for rt in runtimes() {
             let (a, b) = (Handle::new(1), Handle::new(2));
             let error = rt.scope(|s| {
@@ -227,7 +229,7 @@ fn busy_from_another_thread_and_another_runtime() {
                 assert_busy(session.close().wait(), 0);
             }
         });
-        assert_eq!(a.into_inner().unwrap(), 1, "who held it went on undisturbed");
+        assert_eq!(a.into_inner().unwrap(), 1, "the task that held it continued undisturbed");
         assert!(b.into_inner().is_err(), "what the intruder would have written is poisoned");
     });
 }
@@ -294,7 +296,7 @@ fn busy_for_a_scope_in_the_closure_of_another() {
             release.wait();
         })
         .unwrap();
-        // Between scopes, and one after the other in the same closure, a handle changes hands freely.
+        // Between scopes, and between scopes in one closure, a handle may move freely.
         rt.scope(|s| {
             rt.scope(|s| drop(s.spawn(free.inout(), |free| *free += 1))).unwrap();
             s.spawn(free.inout(), |free| *free += 1);

@@ -1,4 +1,4 @@
-//! Names of tasks that are built at run time: they are shown wherever names are.
+//! Names of tasks that are made at run time. Errors, dumps and recordings show them.
 
 use std::borrow::Cow;
 use std::panic::resume_unwind;
@@ -10,7 +10,7 @@ use crate::conformance::on_every_row;
 use millpond::record::{Event, Recorder, Sink, Track, What};
 use millpond::{Handle, Inline, Kind, Spawn};
 
-/// How many texts the process keeps (`millpond::TaskName`).
+/// The number of texts that the process keeps (`millpond::TaskName`).
 const MAX_NAMES: usize = 65_536;
 
 #[test]
@@ -20,7 +20,7 @@ fn errors_have_them() {
         on_every_row!(60, "built names", builder(2).inline(inline), rt => {
             let (x, word) = (Handle::<u32>::unset(), Handle::new(String::from("mill")));
             let error = rt.scope(|s| {
-                // The text lives as long as the error, whatever it was built from.
+                // The text outlives the value that it was built from.
                 let name = format!("read {}", 7);
                 s.task(name).index([1, 2]).spawn(x.read(), |_| must_not_run());
             });
@@ -102,7 +102,7 @@ fn recordings_have_them() {
         drop(recording);
         let names = names.0.lock();
         assert_eq!(*names, ["step 0", "step 1", "step 0"]);
-        // Sinks may compare addresses: equal texts are one.
+        // Sinks may compare addresses: equal texts are stored once.
         assert_eq!(names[0].as_ptr(), names[2].as_ptr());
     });
 }
@@ -125,7 +125,7 @@ fn equal_texts_of_several_threads_are_one() {
     });
 }
 
-/// Beyond the bound a task is known by its place, and the old names serve as before.
+/// Beyond the limit a task is named by its place. Earlier names continue to work.
 #[test]
 #[ignore = "run by `names_are_bounded`, in a process of its own"]
 fn more_names_than_are_kept() {

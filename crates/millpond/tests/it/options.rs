@@ -1,4 +1,5 @@
-//! What a program may say about a task or a runtime beyond its data: labels, priorities, bytes, determinism.
+//! What a program may say about a task or a runtime, other than its data: labels, priorities,
+//! bytes, determinism.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
@@ -70,7 +71,7 @@ fn positive_priorities_overtake() {
     });
 }
 
-/// What tasks hold at once, as they themselves see it.
+/// The bytes that tasks hold at the same time, counted by the tasks.
 #[derive(Default)]
 struct Held {
     now: AtomicU64,
@@ -117,7 +118,7 @@ fn bytes_count_from_the_spawn_to_the_end() {
                 for _ in 0..100 {
                     s.task("holds").bytes(400).spawn((), |()| _ = ended.fetch_add(400, SeqCst));
                     let outstanding = spawned.fetch_add(400, SeqCst) + 400;
-                    // The body counts before its task is complete, hence one task of slack.
+                    // The body counts before its task is complete. So one task of slack is needed.
                     assert!(outstanding <= ended.load(SeqCst) + 1000);
                 }
             })
@@ -162,7 +163,8 @@ fn the_window_of_tasks_holds() {
     });
 }
 
-/// Short tasks wait for a body that waits for what comes after their spawns: the window is no wait for all of them.
+/// Short tasks wait for a body that waits for a later spawn. A full window does not wait for all
+/// tasks.
 #[test]
 fn a_window_of_short_tasks_is_not_emptied_at_any_price() {
     limit(30, "a window of short tasks", || {
@@ -173,7 +175,7 @@ fn a_window_of_short_tasks_is_not_emptied_at_any_price() {
             let (send, receive) = channel();
             let mut receive = Some(receive);
             rt.scope(|s| {
-                // From here on the kind is known to be short.
+                // From here on, the kind is known to be short.
                 (0..5000).for_each(|_| drop(s.spawn(now.inout(), add)));
                 let last = receive.take().unwrap();
                 s.nest((), move |s, ()| s.block_on(answer(last)));
@@ -189,7 +191,7 @@ fn a_window_of_short_tasks_is_not_emptied_at_any_price() {
     });
 }
 
-/// A kind that is known to be short from here on; and one of its tasks.
+/// Makes a kind known to be short. Returns one of its tasks.
 fn add(n: &mut u32) {
     *n += 1;
 }
@@ -199,9 +201,10 @@ fn become_short<'s, S: Spawn<'s>>(s: &S, n: &Handle<u32, S::Brand>) {
     s.wait(s.spawn(n.inout(), |_| ())).unwrap();
 }
 
-/// While there is room, an owner whose tasks have become short waits for none of them: the first may wait for it.
+/// While there is room, an owner whose tasks are short waits for none of them: the first one may
+/// wait for the owner.
 #[test]
-#[cfg_attr(millpond_scheme = "stack", ignore = "who waits in a stack waits for all that was spawned before")]
+#[cfg_attr(millpond_scheme = "stack", ignore = "a wait in a stack waits for all earlier spawns")]
 fn below_the_window_nothing_is_waited_for() {
     limit(30, "below the window", || {
         let rt = builder(2).window(256).build().unwrap();
@@ -211,7 +214,7 @@ fn below_the_window_nothing_is_waited_for() {
             become_short(s, &now);
             s.nest(later.inout(), move |s, _| s.block_on(answer(receive)));
             (0..31).for_each(|_| drop(s.spawn(later.inout(), add)));
-            // So that the looks do not come at quarters of the window.
+            // So that the checks do not happen at quarters of the window.
             (0..100).for_each(|_| drop(s.spawn(now.inout(), add)));
             s.wait(s.spawn(now.inout(), |_| ())).unwrap();
             (0..219).for_each(|_| drop(s.spawn(later.inout(), add)));
@@ -222,7 +225,8 @@ fn below_the_window_nothing_is_waited_for() {
     });
 }
 
-/// Nor does it run a body that may: only leaves of a kind that is known to be short.
+/// The owner does not run a body that may wait, either. It runs only leaves of a kind that is known
+/// to be short.
 #[test]
 fn below_the_window_nothing_is_run_that_may_wait() {
     limit(30, "what may wait below the window", || {
@@ -251,8 +255,9 @@ fn below_the_window_nothing_is_run_that_may_wait() {
                 busy.store(1, SeqCst);
                 spin_until(go_on);
             });
-            // The other worker shall have it, so that none is left for what follows: it comes when there is much, but
-            // not so much that with what follows the window is full, which the owner then runs.
+            // The other worker should get this task, so that the owner does not run it later. The
+            // worker comes when there are many tasks. There must be few enough that the window does
+            // not fill, since then the owner would run it.
             (0..500).for_each(|_| drop(s.nest((), |_, ()| ())));
             spin_until(busy);
             s.spawn(later.inout(), move |_| receive.recv().unwrap());
@@ -265,7 +270,7 @@ fn below_the_window_nothing_is_run_that_may_wait() {
     });
 }
 
-/// Polls, rather than blocks.
+/// Polls instead of blocking.
 fn answer(last: Receiver<()>) -> impl Future<Output = ()> {
     poll_fn(move |context| {
         if last.try_recv().is_ok() {
@@ -308,7 +313,7 @@ fn deterministic_sums_are_the_same_to_the_last_bit() {
     });
 }
 
-/// Collects in the order in which parts are combined.
+/// Collects members in the order of combination.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Concatenate;
 
@@ -369,7 +374,7 @@ fn a_binding_stays_in_its_runtime() {
     limit(20, "bindings", || {
         let all = processors();
         let rt = builder(2).pin(true).build().unwrap();
-        // What the closure makes: a thread, and a runtime.
+        // What the closure makes: a thread and a runtime.
         let of_runtime = |rt: &Runtime| {
             let session = rt.session();
             session.wait(session.spawn((), |()| processors())).unwrap()
@@ -381,7 +386,7 @@ fn a_binding_stays_in_its_runtime() {
             inner
         });
         assert_eq!((of_runtime(&inner.unwrap()), processors()), (all.clone(), all.clone()));
-        // What a body makes that runs on a bound worker. Those are: a body of a session runs on a worker's thread.
+        // What a body on a bound worker makes. Bodies of a session run on the threads of workers.
         let session = rt.session();
         let bound = session.spawn((), move |()| {
             let inner = Runtime::new().unwrap();

@@ -1,4 +1,5 @@
-//! The memory of a pipeline stays within `window_bytes`, written as `Builder::window_bytes` says.
+//! The memory of a pipeline stays within `window_bytes`, if the program follows the documentation
+//! of `Builder::window_bytes`.
 
 use std::mem;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -11,14 +12,14 @@ use millpond::{DefaultEngine, Engine, Handle, Spawn, StackEngine};
 const CHUNK: usize = 1000;
 const CHUNKS: usize = 300;
 
-/// What is alive of all chunks, and the most that was.
+/// The memory of live chunks, now and at most.
 #[derive(Default)]
 struct Alive {
     now: AtomicUsize,
     most: AtomicUsize,
 }
 
-/// Data of a pipeline.
+/// The data of a pipeline.
 struct Chunk<'a> {
     alive: &'a Alive,
     number: usize,
@@ -38,13 +39,13 @@ impl Drop for Chunk<'_> {
     }
 }
 
-/// The last stage is the slow one: without a bound all chunks would wait for it.
+/// The last stage is the slow one. Without a limit all chunks would wait for it.
 fn store(number: usize, stored: &mut Vec<usize>) {
     thread::sleep(Duration::from_micros(30));
     stored.push(number);
 }
 
-/// Runs `pipeline` with a window for 10 chunks; the most that was alive.
+/// Runs `pipeline` with a window for 10 chunks. Returns the maximum memory.
 fn most_of<E: Engine>(workers: usize, pipeline: impl Fn(&millpond::Runtime<E>, &Alive, &Handle<Vec<usize>>)) -> usize {
     let rt = builder(workers).window_bytes(10 * CHUNK as u64).build_with::<E>().unwrap();
     let (alive, stored) = (Alive::default(), Handle::new(Vec::new()));
@@ -56,7 +57,7 @@ fn most_of<E: Engine>(workers: usize, pipeline: impl Fn(&millpond::Runtime<E>, &
     alive.most.load(Relaxed)
 }
 
-/// One handle, written again for each chunk: the bytes are those of the task that uses the chunk last.
+/// One handle, written again for each chunk. The bytes belong to the last task that uses the chunk.
 fn one_handle<E: Engine>(rt: &millpond::Runtime<E>, alive: &Alive, stored: &Handle<Vec<usize>>) {
     let chunk = Handle::unset();
     rt.scope(|s| {
@@ -69,7 +70,7 @@ fn one_handle<E: Engine>(rt: &millpond::Runtime<E>, alive: &Alive, stored: &Hand
     .unwrap();
 }
 
-/// A handle a chunk, out of which the last task takes it.
+/// One handle per chunk. The last task takes the value out of it.
 fn a_handle_each<E: Engine>(rt: &millpond::Runtime<E>, alive: &Alive, stored: &Handle<Vec<usize>>) {
     let chunks: Vec<_> = (0..CHUNKS).map(|_| Handle::new(None)).collect();
     rt.scope(|s| {
@@ -83,7 +84,8 @@ fn a_handle_each<E: Engine>(rt: &millpond::Runtime<E>, alive: &Alive, stored: &H
     .unwrap();
 }
 
-/// A parent a chunk, which owns it: complete, and with it the bytes, when its children are.
+/// One parent per chunk. It owns the chunk, and is complete when its children are. Then its bytes
+/// are free.
 fn a_parent_each<E: Engine>(rt: &millpond::Runtime<E>, alive: &Alive, stored: &Handle<Vec<usize>>) {
     rt.scope(|s| {
         for number in 0..CHUNKS {
@@ -100,7 +102,8 @@ fn a_parent_each<E: Engine>(rt: &millpond::Runtime<E>, alive: &Alive, stored: &H
 
 fn bounded<E: Engine>() {
     for workers in [1, 2, 4] {
-        // One that is loaded while its last task waits for room; and one that was used, until the next is written.
+        // One chunk that is loaded while its last task waits for room, and one that was used and is
+        // not yet written again.
         let bound = (10 + 2) * CHUNK;
         let most = [
             most_of::<E>(workers, one_handle),

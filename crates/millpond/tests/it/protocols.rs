@@ -1,11 +1,12 @@
-//! Interplays that once went wrong.
+//! Interactions that once failed.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::common::{builder, join_all, limit, runtime};
 use millpond::{Handle, Inline, Kind, Spawn, Sum};
 
-/// Combine tasks, and what comes through a door, complete on the owner's worker without having been counted there.
+/// Combine tasks and external tasks complete on the owner's worker, which has not counted their
+/// spawns.
 #[test]
 fn counts_may_pass_below_zero() {
     limit(20, "counts below zero", || {
@@ -30,7 +31,8 @@ fn counts_may_pass_below_zero() {
     });
 }
 
-/// A leaf that runs at its spawn holds its data, though nothing was issued: no scope inside it may claim them.
+/// A leaf that runs at its spawn holds its data, though the scheme has issued nothing. A scope in
+/// it cannot claim them.
 #[test]
 fn a_scope_in_an_inline_leaf_finds_its_data_busy() {
     limit(20, "a scope in an inline leaf", || {
@@ -50,7 +52,7 @@ fn a_scope_in_an_inline_leaf_finds_its_data_busy() {
     });
 }
 
-/// More callers than seats: the others work in annexes, which are left and taken again.
+/// More callers than seats: the others use caller contexts, and reuse them.
 #[test]
 fn callers_beyond_the_seats() {
     limit(20, "callers beyond the seats", || {
@@ -63,7 +65,7 @@ fn callers_beyond_the_seats() {
                         threads.spawn(|| {
                             for _ in 0..50 {
                                 rt.scope(|s| _ = s.spawn((), |()| _ = ran.fetch_add(1, Relaxed))).unwrap();
-                                // A stray token, as `park` may also return without one.
+                                // A stray token: `park` may also return without one.
                                 std::thread::current().unpark();
                             }
                         })
@@ -75,7 +77,7 @@ fn callers_beyond_the_seats() {
     });
 }
 
-/// A handle that was sent away while its reduction is open is busy until the combine task has ended.
+/// A handle that moves away while its reduction is open is busy until the combine task has ended.
 #[test]
 fn a_reduction_keeps_its_handle_busy() {
     limit(20, "a busy reduction", || {

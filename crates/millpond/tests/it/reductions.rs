@@ -1,4 +1,4 @@
-//! Reductions: what reuse of storage lets be seen, the tree of large values, reducers that fail, numbers without order.
+//! Reductions: reused storage, the tree for large values, reducers that fail, and NaN.
 
 mod cost;
 mod failures;
@@ -8,7 +8,7 @@ mod tree;
 use crate::common::{builder, limit};
 use millpond::{Handle, Inline, Max, Min, Runtime, Spawn};
 
-/// With every number of workers, and every way to run a leaf.
+/// For every number of workers, and every way to run a leaf.
 fn runtimes(deterministic: bool) -> impl Iterator<Item = Runtime> {
     let inlines = [Inline::Auto, Inline::Never, Inline::Always];
     let all = [1, 2, 8].into_iter().flat_map(move |workers| inlines.map(|inline| (workers, inline)));
@@ -35,7 +35,7 @@ fn the_smallest_and_the_largest_are_numbers_if_there_is_one() {
                         }
                     })
                     .unwrap();
-                    // As the standard library's `min` and `max`, which ignore NaN.
+                    // Like the standard library's `min` and `max`, which ignore NaN.
                     let (least, greatest) = (least.into_inner().unwrap(), greatest.into_inner().unwrap());
                     assert!(same(least, parts.into_iter().fold(datum, f64::min)), "{least} of {parts:?} and {datum}");
                     assert!(

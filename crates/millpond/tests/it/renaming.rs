@@ -1,5 +1,5 @@
-//! Where a `write` goes: into a version of its own, or, if that is forbidden or too much, into the old one's place, after
-//! all that uses it. The result is the same.
+//! Where a `write` goes. It gets its own version. If that is forbidden or needs too much memory, it
+//! goes in place of the old version, after all uses of it. The result is the same.
 
 use std::panic::resume_unwind;
 use std::ptr;
@@ -20,7 +20,7 @@ fn runtimes() -> impl Iterator<Item = Runtime> {
     builders().map(|builder| builder.build().unwrap())
 }
 
-/// Fails quietly: a panic without the message that the hook would print.
+/// Fails quietly: a panic without the message of the hook.
 fn fail() {
     resume_unwind(Box::new("fails"));
 }
@@ -44,8 +44,8 @@ fn at_once(builder: Builder) -> Runtime {
     builder.workers(2).inline(Inline::Never).build().unwrap()
 }
 
-/// A reader of both data stands still until the write of `free` has run, which therefore waits for nothing; and that of
-/// `bound` runs after the reader.
+/// A reader of both data waits until the write of `free` has run, so that write waits for nothing.
+/// The write of `bound` runs after the reader.
 fn only_the_first_is_renamed(rt: &Runtime, free: &Handle<u64>, bound: &Handle<u64>) {
     let (written, read) = (&AtomicBool::new(false), &AtomicBool::new(false));
     rt.scope(|s| {
@@ -95,7 +95,7 @@ fn a_value_in_place_stays_where_it_is() {
                             reads.fetch_add(1, SeqCst);
                         });
                     }
-                    // Overwritten unseen, in its turn.
+                    // It is overwritten in its turn, and no task reads it.
                     s.spawn(value.write(), |out| places.lock().push(set_and_place(out, 1000)));
                     s.spawn(value.write(), move |out| {
                         assert_eq!(reads.load(SeqCst), 3 * round);
@@ -114,7 +114,7 @@ fn a_value_in_place_stays_where_it_is() {
     });
 }
 
-/// Without the word it moves: the tests above could fail.
+/// Without `in_place` it moves: the tests above could fail.
 #[test]
 #[cfg_attr(millpond_scheme = "stack", ignore = "a stack leaves values where they are")]
 fn a_value_moves_if_it_may() {
@@ -139,7 +139,7 @@ fn a_value_moves_if_it_may() {
 }
 
 #[test]
-fn a_failed_write_in_place_produces_nothing_and_the_next_one_heals() {
+fn a_failed_write_in_place_produces_nothing_and_the_next_one_clears_the_error() {
     limit(20, "failures in place", || {
         for rt in runtimes() {
             let value = Handle::new(1).in_place();
@@ -274,7 +274,7 @@ fn a_parent_that_does_not_write_in_place_leaves_nothing() {
     });
 }
 
-/// In a scope's body and in a session, which is no worker's.
+/// In a scope's closure, and in a session, which belongs to no worker.
 #[test]
 fn a_set_in_place_waits() {
     limit(20, "set in place", || {
@@ -337,9 +337,10 @@ fn unordered_accesses_end_before_a_write_in_place() {
 /// Room for one version of a number.
 const ONE: u64 = 128;
 
-/// Whether a write gets a version of its own, on a runtime of one worker: then it runs at its spawn, before the reader.
+/// Whether a write gets its own version, on a runtime with one worker. If so, it runs at its spawn,
+/// before the reader.
 fn renames<B>(s: &Scope<'_, '_, B>, value: &Handle<u64, B>) -> bool {
-    // Alone, a worker runs a parent only when its scope waits.
+    // A single worker runs a parent only when its scope waits.
     s.nest(value.read(), |_, _| ());
     let write = s.spawn(value.write(), |out| out.set(1));
     write.is_done()
@@ -351,7 +352,7 @@ fn renames_on(rt: &Runtime, value: &Handle<u64>) -> bool {
 
 #[test]
 #[cfg_attr(millpond_scheme = "stack", ignore = "a stack leaves values where they are")]
-fn who_renames() {
+fn which_writes_rename() {
     let (unbounded, none) = (builder(1).build().unwrap(), builder(1).rename_bytes(0).build().unwrap());
     assert!(renames_on(&unbounded, &Handle::new(0)));
     assert!(!renames_on(&unbounded, &Handle::new(0).in_place()));
@@ -368,10 +369,11 @@ fn what_does_not_fit_goes_in_place() {
         };
         let (a, b, c) = (Handle::new(0), Handle::new(0), Handle::new(0));
         assert!(renames_on(&rt, &a));
-        // Beside the current version of the one there is no room, not even for its own next.
+        // Besides the current version of the one datum there is no room, even for its own next
+        // version.
         assert!(!renames_on(&rt, &b) && !renames_on(&rt, &a));
         assert!(renames_on(&other, &c));
-        // Until the handle is gone, wherever that is.
+        // Until the handle is dropped, on any thread.
         thread::spawn(move || drop(a)).join().unwrap();
         assert!(renames_on(&rt, &b) && !renames_on(&rt, &Handle::new(0)));
         assert_eq!(b.into_inner().unwrap(), 1);
@@ -388,7 +390,7 @@ fn bytes_are_given_back_after_the_last_use() {
     limit(20, "bytes given back", || {
         let rt = builder(1).rename_bytes(2 * ONE).build().unwrap();
         let (a, b) = (Handle::new(0), Handle::new(0));
-        // The old one and the new one at once.
+        // The old and the new version at the same time.
         assert!((0..100).all(|_| renames_on(&rt, &a)));
         rt.scope(|s| {
             s.nest(a.read(), |_, _| ());
@@ -397,7 +399,7 @@ fn bytes_are_given_back_after_the_last_use() {
         .unwrap_err();
         rt.scope(|s| s.set(&a, 0)).unwrap();
         assert!(renames_on(&rt, &a) && renames_on(&rt, &b) && !renames_on(&rt, &a));
-        // What a nested task leaves goes to where its parent's version is.
+        // The value that a nested task leaves goes to the place of its parent's version.
         drop((a, b));
         let value = Handle::new(0);
         for _ in 0..100 {
@@ -409,7 +411,7 @@ fn bytes_are_given_back_after_the_last_use() {
     });
 }
 
-/// There are more callers than seats: some work in annexes.
+/// There are more callers than seats, so some have caller contexts.
 #[test]
 #[cfg_attr(millpond_scheme = "stack", ignore = "a stack leaves values where they are")]
 fn all_callers_share_the_bound() {
@@ -439,10 +441,10 @@ fn all_callers_share_the_bound() {
     });
 }
 
-/// A value that is counted.
+/// A value whose live copies are counted.
 struct Counted(#[expect(dead_code, reason = "counts itself")] Arc<()>, u64);
 
-/// Every value is dropped once, whatever becomes of its version; and the count is right.
+/// Every value is dropped once, whatever happens to its version. The count is correct.
 #[test]
 fn values_are_dropped_once() {
     limit(60, "drops", || {
@@ -481,7 +483,7 @@ fn values_are_dropped_once() {
                 }
             })
             .unwrap_err();
-            // Each is read twice, four rounds after it was written.
+            // Each is read twice, four rounds after its write.
             let first = (1..=4).map(|round| round % 4).sum::<u64>();
             assert_eq!(sum.load(SeqCst), 2 * (first + (1..=rounds - 4).sum::<u64>()));
             assert_eq!(Arc::strong_count(alive), 1 + data.len());

@@ -1,4 +1,5 @@
-//! How sessions end: dropped, detached, closed, with their runtime. No thread is blocked that did not ask for it.
+//! How sessions end: by a drop, `detach`, `close`, or with their runtime. No thread blocks unless
+//! it requested that.
 
 use std::future::{pending, poll_fn};
 use std::pin::pin;
@@ -13,7 +14,7 @@ use crate::common::rng::Rng;
 use crate::common::{builder, join_all, limit, must_not_run, on_stack, sized};
 use millpond::{Engine, Error, Handle, Inline, Kind, Runtime, Session, SessionJoin, Spawn};
 
-/// A body that runs until it is told, and what says that it has begun.
+/// A body that runs until it gets a message, and a channel that says that it has started.
 struct Long {
     go: Sender<u32>,
     begun: Receiver<()>,
@@ -31,7 +32,7 @@ impl Long {
         Long { go, begun, join }
     }
 
-    /// With the body running.
+    /// Returns when the body is running.
     fn begin<E: Engine>(session: &Session<E>, x: &Handle<u32>) -> Long {
         let long = Self::spawn(session, x);
         long.begun.recv().unwrap();
@@ -43,7 +44,7 @@ fn kind<T>(result: Result<T, Error>) -> Kind {
     result.err().expect("it failed").kind().clone()
 }
 
-/// Counts how often it is woken.
+/// Counts its wakes.
 #[derive(Default)]
 struct Count(AtomicUsize);
 
@@ -53,7 +54,7 @@ impl Wake for Count {
     }
 }
 
-/// Polls a future once, as an executor of one thread does.
+/// Polls a future once, as a single-threaded executor does.
 fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     pin!(future).poll(&mut Context::from_waker(Waker::noop()))
 }
@@ -67,7 +68,7 @@ fn dropped_while_a_body_runs<E: Engine>(rt: &Runtime<E>) {
     let long = Long::begin(&session, &x);
     let after = session.spawn(x.read(), |_| must_not_run());
     let parent = session.nest(x.read(), |_, _| must_not_run());
-    // On one thread with what lets the body go: if this waits, it waits for ever.
+    // This thread also lets the body continue. If this call waited, it would never return.
     drop(session);
     long.go.send(7).unwrap();
     rt.scope(|s| {
@@ -78,7 +79,7 @@ fn dropped_while_a_body_runs<E: Engine>(rt: &Runtime<E>) {
         });
     })
     .unwrap();
-    // The claim on the handle ends with the session: soon.
+    // The claim on the handle ends with the session, after a short time.
     let value = loop {
         let read = rt.try_scope(|s| s.wait(s.spawn(x.read(), |x| *x)));
         match read.map_err(|error| error.kind().clone()) {
@@ -99,7 +100,8 @@ fn a_session_is_dropped_while_a_body_runs() {
     });
 }
 
-/// What a timeout does: the future that owns the session is dropped in the middle, on the executor's only thread.
+/// The case of a timeout: the future that owns the session is dropped in the middle, on the
+/// executor's only thread.
 #[test]
 fn a_future_is_dropped_that_owns_a_session() {
     limit(60, "drop of a future with a session", || {
@@ -124,7 +126,8 @@ fn a_future_is_dropped_that_owns_a_session() {
     });
 }
 
-/// The future of `run_future` owns a session. It is dropped in a worker: abandoned, or refused after a cancellation.
+/// The future of `run_future` owns a session. A worker drops it, either because it is abandoned or
+/// because a cancellation refuses it.
 #[test]
 fn a_future_task_is_dropped_that_owns_a_session() {
     limit(60, "drop of a future task with a session", || {
@@ -132,12 +135,12 @@ fn a_future_task_is_dropped_that_owns_a_session() {
             let (rt, world) = (builder(workers).build().unwrap(), builder(1).build().unwrap());
             let (x, y) = (Handle::new(0), Handle::new(0));
             let error = rt.scope(|s| {
-                let (session, door) = (world.session(), s.external());
+                let (session, external) = (world.session(), s.external());
                 let long = Long::begin(&session, &x);
                 let join = session.spawn(x.read(), |_| must_not_run());
-                drop(door.pending(move || {
-                    door.run_future(async move {
-                        // Nothing keeps its waker, so it is dropped at once.
+                drop(external.pending(move || {
+                    external.run_future(async move {
+                        // No task keeps its waker, so it is dropped immediately.
                         pending::<()>().await;
                         drop((session, join));
                     });
@@ -148,12 +151,12 @@ fn a_future_task_is_dropped_that_owns_a_session() {
             });
             assert_eq!(kind(error), Kind::Abandoned);
             let error = rt.scope(|s| {
-                let (session, door, item) = (world.session(), s.external(), Arc::new(millpond::item::Item::new()));
+                let (session, external, item) = (world.session(), s.external(), Arc::new(millpond::item::Item::new()));
                 let long = Long::begin(&session, &y);
                 let join = session.spawn(y.read(), |_| must_not_run());
                 let waits = item.clone();
-                drop(door.pending(move || {
-                    door.run_future(async move {
+                drop(external.pending(move || {
+                    external.run_future(async move {
                         poll_fn(|context| match waits.get() {
                             Some(()) => Poll::Ready(()),
                             None if waits.wake(context.waker()) => Poll::Pending,
@@ -175,7 +178,7 @@ fn a_future_task_is_dropped_that_owns_a_session() {
     });
 }
 
-/// The only `Session` is in a body of its own, and dropped there.
+/// The only `Session` is in a body of its own, which drops it.
 #[test]
 fn a_body_drops_its_own_session() {
     limit(60, "a body with its session", || {
@@ -196,7 +199,8 @@ fn a_body_drops_its_own_session() {
     });
 }
 
-/// The first body waits, so a spare thread runs the second one. It cannot wait for itself, either.
+/// The first body waits, so a spare thread runs the second one. That thread cannot wait for itself,
+/// either.
 #[test]
 fn a_body_on_a_spare_thread_drops_its_runtime() {
     limit(60, "a runtime dropped by a spare thread", || {
@@ -234,7 +238,7 @@ fn a_join_cancels_its_task_only() {
             assert!(matches!(kind::<()>(session.wait(reads)), Kind::Poisoned { .. }));
             assert_eq!(kind::<()>(session.wait(parent)), Kind::Cancelled);
             assert_eq!(session.wait(other).unwrap(), 5);
-            // What is complete stays so, and the session goes on.
+            // Complete tasks stay complete, and the session continues.
             let done = session.spawn((), |()| 3);
             while !done.is_done() {
                 thread::yield_now();
@@ -324,7 +328,7 @@ fn the_end_can_be_awaited() {
             let Poll::Ready(result) = poll_once(&mut end) else { panic!("it was woken") };
             assert_eq!(result.unwrap_err().to_string(), "task `first` panicked: no luck");
             assert_eq!(count.0.load(Relaxed), 1, "woken once");
-            // One without tasks is ready at once.
+            // A session without tasks is ready immediately.
             assert!(matches!(poll_once(&mut rt.session().close()), Poll::Ready(Ok(()))));
         });
     });
@@ -347,7 +351,6 @@ fn an_end_that_is_not_awaited_cancels() {
     });
 }
 
-/// The drop of the runtime waits for the bodies that run, also of sessions that were dropped or detached, and cancels the rest.
 /// Its drop panics.
 struct Bomb;
 
@@ -357,6 +360,8 @@ impl Drop for Bomb {
     }
 }
 
+/// The drop of the runtime waits for running bodies, including those of dropped or detached
+/// sessions. It cancels the rest.
 #[test]
 fn a_runtime_ends_its_sessions() {
     limit(60, "drop of a runtime", || {
@@ -377,7 +382,7 @@ fn a_runtime_ends_its_sessions() {
             detached.detach();
             drop(rt);
             assert_eq!(ran.load(Relaxed), 1, "the runtime has waited");
-            // Everybody has got an answer, without a thread.
+            // Every waiter has an answer, without a thread.
             let block = |join: &mut SessionJoin<()>| match poll_once(join) {
                 Poll::Ready(result) => result,
                 Poll::Pending => panic!("all are complete"),
@@ -386,16 +391,16 @@ fn a_runtime_ends_its_sessions() {
                 drop(block(&mut { join }));
             }
             drop(block(&mut { waits }));
-            // And a spawn afterwards, too.
+            // A later spawn has one, too.
             let mut late = kept.spawn(x[1].inout(), |_| must_not_run());
             assert_eq!(kind(block(&mut late)), Kind::Cancelled);
-            // What it has captured is dropped, and a panic of that is no panic of the spawn.
+            // Its captures are dropped. A panic in that drop is not a panic of the spawn.
             let bomb = Bomb;
             let mut late = kept.spawn((), move |()| drop(bomb));
             assert_eq!(kind(block(&mut late)), Kind::Cancelled);
             assert_eq!(kind(kept.wait(kept.spawn((), |()| must_not_run()))), Kind::Cancelled);
             assert_eq!(*kept.wait_on(&mut { Handle::new(4) }).unwrap(), 4);
-            // Another scope may have the handles by now.
+            // By now another scope may have claimed the handles.
             kept.set(&x[2], 5);
             assert_eq!(kept.try_set(&x[2], 6), Err(6));
             assert_eq!(kind(kept.close().wait()), Kind::Cancelled);
@@ -417,13 +422,14 @@ fn an_idle_session_outlives_its_runtime() {
         }
         drop(rt);
         assert_eq!(session.wait(done).unwrap(), 2);
-        // The runtime may not have counted the end of the last task: then it counts as cancelled.
+        // The runtime may not have counted the end of the last task. Then that task counts as
+        // cancelled.
         let ended = session.close().wait().map_err(|error| error.kind().clone());
         assert!(matches!(ended, Ok(()) | Err(Kind::Cancelled)), "{ended:?}");
     });
 }
 
-/// Nothing drops it, as if it were forgotten, with tasks that have not begun.
+/// Like a forgotten session: it is not dropped, and some of its tasks have not started.
 #[test]
 fn a_session_that_is_kept_ends_with_its_runtime() {
     limit(60, "a session that is kept", || {
@@ -443,7 +449,7 @@ fn a_session_that_is_kept_ends_with_its_runtime() {
     });
 }
 
-/// A body is the last to have its runtime: it cannot wait for itself.
+/// A body is the last owner of its runtime. It cannot wait for itself.
 #[test]
 fn a_body_drops_its_own_runtime() {
     limit(60, "a body with its runtime", || {
@@ -460,7 +466,8 @@ fn a_body_drops_its_own_runtime() {
     });
 }
 
-/// Reductions that are open when the session is dropped are combined, or cancelled; nothing is lost or freed twice.
+/// Reductions that are open when the session is dropped are combined or cancelled. Nothing is
+/// leaked or freed twice.
 #[test]
 fn a_session_is_dropped_with_an_open_reduction() {
     limit(60, "open reductions", || {
@@ -479,7 +486,8 @@ fn a_session_is_dropped_with_an_open_reduction() {
     });
 }
 
-/// Sessions end in all ways at once, while bodies run, joins are dropped, cancelled and awaited, and others wait for room.
+/// Sessions end in all ways at the same time, while bodies run, joins are dropped, cancelled and
+/// awaited, and others wait for room.
 #[test]
 fn sessions_that_end_in_any_way_at_any_time() {
     limit(240, "any end", || {
@@ -498,7 +506,7 @@ fn sessions_that_end_in_any_way_at_any_time() {
             thread::scope(|threads| {
                 join_all((0..3).map(|n| threads.spawn(move || live(3 * seed + n))).collect());
             });
-            // Some of it is detached or cancelled, and not complete.
+            // Some of its tasks are detached or cancelled, and not complete.
             drop(rt);
             assert_eq!(ran.into_inner(), 60);
         }

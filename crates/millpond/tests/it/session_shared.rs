@@ -1,4 +1,4 @@
-//! Sessions that several threads and futures share, and waiting for room in their windows.
+//! Sessions that several threads and futures share, and waits for room in their windows.
 
 use std::collections::VecDeque;
 use std::pin::{Pin, pin};
@@ -11,7 +11,7 @@ use std::thread;
 use crate::common::{builder, join_all, limit, must_not_run, on_stack, sized};
 use millpond::{Engine, Handle, Inline, Kind, Permit, Runtime, Session, Spawn, Sum};
 
-/// Wakes the thread that polls.
+/// Wakes the polling thread.
 struct Unpark(thread::Thread);
 
 impl Wake for Unpark {
@@ -22,7 +22,7 @@ impl Wake for Unpark {
 
 type Local<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
-/// An executor of one thread, for futures that are all polled whenever one is woken.
+/// A single-threaded executor. It polls all futures whenever one is woken.
 fn run_all(futures: Vec<Local<'_>>) {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut futures = VecDeque::from(futures);
@@ -44,7 +44,7 @@ fn shared_by_threads<E: Engine>(rt: &Runtime<E>, n: usize) {
             drop(session.spawn(total.reduce(Sum), |total| *total += 1));
             if turn % 16 == 0 {
                 let join = session.nest(hits.read(), |s, mut hits| *s.wait_on(&mut hits).unwrap());
-                // It comes after all that this thread has spawned before.
+                // It comes after all earlier spawns of this thread.
                 assert!(session.wait(join).unwrap() > turn);
             }
         }
@@ -81,7 +81,7 @@ fn threads_set_values_in_one_session() {
     limit(120, "set in a shared session", || {
         for workers in [1, 2] {
             let rt = builder(workers).inline(Inline::Never).build().unwrap();
-            // In place: a value is set where readers look at it.
+            // In place: a value is set where readers read it.
             let (session, one) = (rt.session(), Handle::new([0_usize; 8]).in_place());
             let feed = |who: usize| {
                 let mut own = Handle::new(0).in_place();
@@ -103,7 +103,7 @@ fn threads_set_values_in_one_session() {
     });
 }
 
-/// Tasks of a session spawn on it, as it is shared, and wait for what they have spawned.
+/// Tasks of a session spawn on the shared session, and wait for their spawns.
 #[test]
 fn bodies_share_their_own_session() {
     limit(120, "a session shared with its bodies", || {
@@ -125,7 +125,7 @@ fn bodies_share_their_own_session() {
                 assert_eq!(session.wait(body).unwrap(), n);
             }
             let session = loop {
-                // A closure is dropped just after its body.
+                // The runtime drops a closure just after its body.
                 if Arc::strong_count(&session) == 1 {
                     break Arc::into_inner(session).unwrap();
                 }
@@ -137,7 +137,8 @@ fn bodies_share_their_own_session() {
     });
 }
 
-/// A thread is blocked in a spawn; others go on to use the session as far as they need no room.
+/// One thread is blocked in a spawn. Other threads continue to use the session, if they need no
+/// room.
 #[test]
 fn a_spawn_that_waits_for_room_keeps_none_away() {
     limit(60, "a spawn that waits for room", || {
@@ -181,10 +182,10 @@ fn a_full_window_is_awaited() {
             let permit: Permit<'_> = ready(pin!(session.reserve()));
             drop(session.spawn(x.inout(), |x| *x += 1));
             drop(session.spawn(x.inout(), |x| *x += 1));
-            // Three tasks and a permit: it is full.
+            // Three tasks and a permit: the window is full.
             let mut waits = pin!(session.reserve());
             assert!(poll(waits.as_mut()).is_pending());
-            // The permit's place was kept.
+            // The permit still has its place.
             let last = permit.task("last").spawn(x.inout(), |x| {
                 *x += 1;
                 *x
@@ -199,7 +200,7 @@ fn a_full_window_is_awaited() {
                 s.block_on(async {
                     let permit = waits.await;
                     let join = permit.spawn(x.read(), |x| *x);
-                    // The permit is used up: this is a spawn as any other.
+                    // The permit is used up: this spawn is an ordinary one.
                     drop(permit.spawn((), |()| ()));
                     first.await.unwrap();
                     (last.await.unwrap(), join.await.unwrap())
@@ -248,7 +249,8 @@ fn a_window_of_bytes_is_awaited() {
     });
 }
 
-/// An executor of one thread feeds a session far beyond its window: no more is in flight than that has room for.
+/// A single-threaded executor fills a session far beyond its window. The number of tasks in flight
+/// stays within the window.
 #[test]
 fn one_thread_feeds_a_full_session() {
     limit(120, "a full session and one thread", || {
@@ -281,9 +283,9 @@ fn one_thread_feeds_a_full_session() {
     });
 }
 
-/// Threads wait for room in all ways; every one gets it.
+/// Threads wait for room in all ways. Each one gets room.
 #[test]
-fn everybody_gets_room() {
+fn every_waiter_gets_room() {
     limit(120, "room for everybody", || {
         for (workers, window) in [(1, 1), (2, 2), (2, 5)] {
             let rt = builder(workers).window(window).build().unwrap();
@@ -313,7 +315,7 @@ fn everybody_gets_room() {
     });
 }
 
-/// Who waits for room when the runtime is dropped goes on, and is refused.
+/// A thread that waits for room when the runtime is dropped continues, and is refused.
 #[test]
 fn a_runtime_is_dropped_while_others_wait_for_room() {
     limit(60, "room and the end of the runtime", || {
@@ -330,7 +332,7 @@ fn a_runtime_is_dropped_while_others_wait_for_room() {
                 let blocked = threads.spawn(move || session.wait(session.spawn(x.inout(), |_| ())));
                 let awaits = threads.spawn(move || {
                     run_all(vec![Box::pin(async {
-                        // Either comes before the end, or is refused.
+                        // Each comes before the end, or is refused.
                         if let Err(error) = session.reserve().await.spawn(x.inout(), |_| ()).await {
                             assert_eq!(error.kind(), &Kind::Cancelled);
                         }
@@ -356,7 +358,7 @@ fn what_is_shareable() {
     is_shareable::<millpond::Reserve<'static>>();
 }
 
-/// What a spawn costs a thread outside: the numbers of `docs/decisions/0035`.
+/// The cost of a spawn on a thread outside: the numbers of `docs/decisions/0035`.
 #[test]
 #[ignore = "a measurement"]
 fn cost() {

@@ -1,4 +1,5 @@
-//! Waiting for a session where that is not its own thread's affair: in bodies, of its runtime and of another one.
+//! Waits for a session in other places than its own thread: in bodies of its runtime and of another
+//! one.
 
 use std::hint;
 use std::pin::pin;
@@ -17,7 +18,7 @@ type Wait = fn(&Session, SessionJoin<u32>) -> u32;
 const WAITS: [Wait; 2] = [|session, join| session.wait(join).unwrap(), |session, join| session.block_on(join).unwrap()];
 
 #[test]
-fn a_task_of_a_session_that_waits_for_who_waits_for_the_session() {
+fn a_task_that_waits_for_a_waiter_of_its_session() {
     limit(20, "a body under a task that waits for it", || {
         for wait in WAITS {
             let rt = builder(1).inline(Inline::Never).build().unwrap();
@@ -26,7 +27,7 @@ fn a_task_of_a_session_that_waits_for_who_waits_for_the_session() {
             let body = first.spawn(x.inout(), move |x| {
                 let one = second.spawn((), |()| 1);
                 let after = receive.recv().unwrap();
-                // The newest, so the first that is found.
+                // The newest task, so workers find it first.
                 second.nest((), move |s, ()| assert_eq!(s.block_on(after).unwrap(), 2));
                 *x = wait(&second, one) + 1;
                 second
@@ -53,7 +54,7 @@ fn tasks_that_spawn_on_their_own_full_session() {
                     session
                 }
             };
-            // What it spawns can only run when it has ended.
+            // Its children can only run after it has ended.
             let body = session.spawn(sum.inout(), feed);
             send.send(session).unwrap();
             rt.scope(|s| s.block_on(body)).unwrap().unwrap().close().wait().unwrap();
@@ -62,10 +63,10 @@ fn tasks_that_spawn_on_their_own_full_session() {
     });
 }
 
-/// Waits for a session in one of the ways there are.
+/// Waits for a session in one of the possible ways.
 fn wait_abroad(session: Session, turn: usize) {
     let mut x = Handle::new(0_u32);
-    // The waiter is about to sleep, or sleeps, when it is woken.
+    // When it is woken, the waiter sleeps or is about to.
     let spin = move |x: &mut u32| {
         (0..turn % 128).for_each(|_| hint::spin_loop());
         *x += 1;
@@ -124,7 +125,7 @@ impl Wake for Unpark {
     }
 }
 
-/// An executor that knows nothing of runtimes.
+/// An executor that does not know the runtime.
 fn block_on<F: Future>(future: F) -> F::Output {
     let (mut future, waker) = (pin!(future), Arc::new(Unpark(thread::current())).into());
     loop {
@@ -186,7 +187,7 @@ fn what_a_closure_has_put_into_a_session_runs_while_it_blocks() {
     });
 }
 
-/// It has run some of them itself, and stolen more, while it waited for one.
+/// While it waited for one task, it has run some of them itself, and stolen more.
 #[test]
 fn what_a_closure_has_stolen_runs_while_it_blocks() {
     limit(20, "tasks of a session in the deque of a scope's closure", || {

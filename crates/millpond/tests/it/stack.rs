@@ -1,4 +1,4 @@
-//! What only the dataflow stack does. Other tests cover the rest, with the stack as the build's
+//! Features of the dataflow stack. Other tests cover the rest, with the stack as the build's
 //! default scheme.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -77,7 +77,7 @@ fn descend<'s, S: Spawn<'s>>(s: &S, levels: usize, deepest: &'s AtomicUsize, x: 
     });
 }
 
-/// Frames nest as deep as memory allows. Threads' stacks do not.
+/// Frames nest as deep as memory allows. The stacks of threads are smaller.
 #[test]
 fn frames_upon_frames() {
     limit(60, "a deep recursion", || {
@@ -102,7 +102,7 @@ fn captures_of_all_sizes() {
     }
     limit(60, "captures of many bytes", || {
         for workers in [1, 2, 3] {
-            // Code that is not optimized copies the captures at each call. So it needs more stack.
+            // Unoptimized code copies the captures at each call, so it needs more stack.
             let rt: OnStack = builder(workers).stack_size(16 << 20).build_with().expect("the choices are in range");
             let sum = &AtomicUsize::new(0);
             rt.scope(|s| {
@@ -188,8 +188,7 @@ fn what_another_scope_took_over_is_forgotten() {
 }
 
 /// Counts down with body-local data. They are more than a frame holds. Some are too large for a
-/// frame, and some are aligned too widely. Tasks use them before a wait, and most of them also
-/// after it.
+/// frame, and some need a larger alignment. Tasks use them before a wait, and most also after it.
 fn with_data_of_its_own<'s, S: Spawn<'s>>(s: &S, levels: u64, sum: Access<'_, u64, Inout, S::Brand>) {
     #[derive(Clone, Copy)]
     #[repr(align(128))]
@@ -316,8 +315,8 @@ fn large_and_small_scopes() {
     });
 }
 
-/// What a scope has noted about a datum holds for that scope. A later scope claims the datum, and
-/// waits for its own tasks.
+/// A scope's record about a datum is valid for that scope. A later scope claims the datum again,
+/// and waits for its own tasks.
 #[test]
 fn data_that_several_scopes_use() {
     limit(60, "data that several scopes use", || {
@@ -358,7 +357,7 @@ fn data_that_several_scopes_use() {
     });
 }
 
-/// Two scopes on two threads. One of them is refused, or comes after the other.
+/// Two scopes on two threads. One of them is refused, or runs after the other.
 #[test]
 fn scopes_on_two_threads_are_not_both_let_in() {
     limit(60, "two scopes on two threads", || {
@@ -381,8 +380,8 @@ fn scopes_on_two_threads_are_not_both_let_in() {
     });
 }
 
-/// A generation in a body is separate from those around it, even if it is the first one there too.
-/// What its members left is poisoned for those around it.
+/// A generation in a body is separate from the surrounding ones, even if it is also the first one
+/// there. The data that its members leave poisoned are poisoned for the surrounding ones.
 #[test]
 fn generations_within_a_parent() {
     limit(60, "generations within a parent", || {

@@ -6,7 +6,7 @@ use std::thread;
 use crate::common::{limit, on_stack as runtime};
 use millpond::{Handle, Spawn};
 
-/// Returns when `all` bodies have begun. They run at the same time, or never end.
+/// Returns when `all` bodies have started. They run at the same time, or never end.
 fn meet(begun: &AtomicUsize, all: usize) {
     begun.fetch_add(1, Relaxed);
     while begun.load(Relaxed) < all {
@@ -14,9 +14,9 @@ fn meet(begun: &AtomicUsize, all: usize) {
     }
 }
 
-/// Only this scheme does so. A child comes next in the stack, so it runs when the body is over.
+/// Only this scheme does so. A child is next in the stack, so it runs when the body is over.
 #[test]
-fn a_pending_parents_tasks_lie_in_a_frame() {
+fn a_pending_parents_tasks_are_in_a_frame() {
     limit(20, "pending parents, one worker", || {
         let (rt, over, children) = (runtime(1), AtomicBool::new(false), AtomicUsize::new(0));
         rt.scope(|s| {
@@ -54,7 +54,7 @@ fn a_pending_parents_stack_is_a_victim() {
     });
 }
 
-/// Another thread lets in trees of tasks, in reverse order. Each tree has data of its own.
+/// Another thread spawns trees of tasks in reverse order. Each tree has its own data.
 #[test]
 fn pending_parents_from_elsewhere() {
     fn tree<'s, S: Spawn<'s>>(s: &S, levels: u32, leaves: &'s AtomicUsize) {

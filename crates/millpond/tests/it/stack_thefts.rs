@@ -1,4 +1,5 @@
-//! Thefts from a dataflow stack: what an owner gives away, and which worker waits for stolen tasks.
+//! Thefts from a dataflow stack: which tasks an owner gives away, and which worker waits for stolen
+//! tasks.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -13,8 +14,8 @@ fn wait_for(flag: &AtomicBool) {
     }
 }
 
-/// A body that does not look at its stack gives away the other ready tasks at once. Thieves also
-/// take those in the frames below.
+/// A body that never checks its stack gives away the other ready tasks at its start. Thieves also
+/// take the tasks in the frames below.
 #[test]
 fn a_long_body_gives_its_stack_away() {
     limit(20, "a body that waits for tasks behind it", || {
@@ -39,7 +40,7 @@ fn a_long_body_gives_its_stack_away() {
 /// If an owner reaches a stolen closure that has not ended, it becomes a thief. Its stack becomes a
 /// victim, also of the owner itself.
 #[test]
-fn who_comes_to_a_stolen_closure_goes_on_elsewhere() {
+fn an_owner_that_reaches_a_stolen_closure_steals() {
     limit(20, "a stolen body that waits for tasks behind it", || {
         let (rt, x) = (runtime(2), Handle::new(0));
         for _ in 0..100 {
@@ -60,8 +61,8 @@ fn who_comes_to_a_stolen_closure_goes_on_elsewhere() {
     });
 }
 
-/// The only task in the stack is a parent that spawns late. Workers that sleep by then are woken.
-/// The parent's leaves end only if they run at the same time.
+/// The only task in the stack is a parent that spawns late. It wakes the workers that sleep by
+/// then. The parent's leaves end only if they run at the same time.
 #[test]
 fn a_parent_spawns_when_all_sleep() {
     limit(20, "a parent that spawns late", || {
@@ -86,8 +87,8 @@ fn a_parent_spawns_when_all_sleep() {
     });
 }
 
-/// Thieves take many short closures at once. An owner that goes on with a long one leaves the short
-/// ones to the others.
+/// Thieves take many short closures at once. An owner that continues with a long one leaves the
+/// short ones to the others.
 #[test]
 fn short_tasks_behind_a_body_that_waits_for_them() {
     limit(60, "a body that waits for many short tasks behind it", || {
@@ -117,7 +118,7 @@ fn short_tasks_behind_a_body_that_waits_for_them() {
 }
 
 /// A body waits for a datum whose task another worker has stolen. That task ends only if the
-/// waiting worker runs what comes behind it.
+/// waiting worker runs the later tasks.
 #[test]
 fn wait_on_when_the_task_was_stolen() {
     limit(20, "a body that waits for a stolen task", || {
@@ -141,8 +142,8 @@ fn wait_on_when_the_task_was_stolen() {
                             x.set(7);
                         });
                         s.spawn((), |()| released.store(true, Relaxed));
-                        // This body has not looked at its stack, so a thief has stolen the writer
-                        // of `x`.
+                        // This body has not checked its stack, so a thief has stolen the writer of
+                        // `x`.
                         wait_for(&begun);
                         *s.wait_on(&mut x).unwrap()
                     });
@@ -175,7 +176,7 @@ fn room_where_places_are_no_tasks() {
     });
 }
 
-/// As above, but most of what waits is combinations. No thief takes these.
+/// As above, but most of the waiting tasks are combinations. No thief takes these.
 #[test]
 fn room_among_combinations() {
     limit(20, "room among combinations", || {
@@ -220,7 +221,7 @@ fn spin_for(time: Duration) {
 /// A scan ends at one of several combinations that a reader entails. The owner runs the last of
 /// them when the next scan begins.
 #[test]
-fn combinations_where_a_walk_ends() {
+fn combinations_where_a_scan_ends() {
     limit(60, "a reader of three reductions", || {
         let (rt, [none, some]) = (runtime(2), [0, 3].map(Duration::from_millis));
         // Works for any number of tasks that a scan finds not ready.

@@ -1,4 +1,5 @@
-//! The stacks on which bodies run: what is said when one overflows, and what happens when the system has no more.
+//! The stacks on which bodies run: the message when one overflows, and the behaviour when the
+//! system has no more.
 
 use std::future::poll_fn;
 use std::hint::black_box;
@@ -18,7 +19,7 @@ fn deep(bytes: &[u8; 1000]) -> u8 {
     deep(&more) + more[999]
 }
 
-/// Runs an ignored test that ends its process; what it has printed to the error output.
+/// Runs an ignored test that ends its process. Returns its stderr.
 fn dies(test: &str) -> String {
     let program = std::env::current_exe().unwrap();
     let arguments = ["--exact", test, "--ignored", "--test-threads=1", "--nocapture"];
@@ -73,7 +74,7 @@ fn a_parent_overflows() {
     let _ = rt.scope(|s| {
         s.task("parent").nest((), |s, ()| {
             let child = s.task("child").nest((), |s, ()| {
-                // Puts the stack aside.
+                // Suspends the stack.
                 let mut polls = 0;
                 s.block_on(poll_fn(|context| {
                     polls += 1;
@@ -135,7 +136,8 @@ fn a_parent_alone_in_a_stack_overflows() {
     let _ = rt.scope(|s| drop(s.task("alone").nest((), |_, ()| black_box(deep(&[1; 1000])))));
 }
 
-/// A fault that is no overflow goes to the handler that was there before, and so does an overflow of a thread's own stack.
+/// A fault that is not an overflow goes to the previous handler. So does an overflow of a thread's
+/// own stack.
 #[test]
 #[cfg_attr(any(millpond_tsan, millpond_asan), ignore = "the sanitizer has handlers of its own")]
 fn other_faults_are_passed_on() {
@@ -160,12 +162,12 @@ fn a_closure_overflows() {
 #[ignore = "ends its process: run by `other_faults_are_passed_on`"]
 fn a_body_faults() {
     let rt = builder(1).inline(Inline::Never).build().unwrap();
-    // SAFETY: nothing is mapped there, which is what this is about.
+    // SAFETY: nothing is mapped there, so the access faults, as this test needs.
     let _ = rt
         .scope(|s| drop(s.spawn((), |()| unsafe { black_box(std::ptr::without_provenance::<u8>(8)).read_volatile() })));
 }
 
-/// Moves an array of 40 KB into a task that a body spawns, and its value out of it.
+/// Moves an array of 40 KB into a task that a body spawns, and returns it.
 fn capture_much<E: Engine>(rt: &Runtime<E>) {
     rt.scope(|s| {
         s.nest((), |s, ()| {
@@ -177,7 +179,7 @@ fn capture_much<E: Engine>(rt: &Runtime<E>) {
     .unwrap();
 }
 
-/// On stacks of the default size, without optimization, too.
+/// On stacks of the default size, also without optimization.
 #[test]
 fn a_closure_of_40_kb_fits() {
     alone("stacks_of_bodies::bodies_move_40_kb", |_| false);
@@ -192,7 +194,7 @@ fn bodies_move_40_kb() {
     }
 }
 
-/// Under a limit on addresses a runtime of many workers runs, or is refused.
+/// Under a limit on addresses, a runtime with many workers runs or is refused.
 #[test]
 #[cfg_attr(any(millpond_tsan, millpond_asan), ignore = "the sanitizer takes more addresses")]
 fn addresses_run_out() {
@@ -225,7 +227,7 @@ fn many_workers_under_a_limit() {
                     });
                 }
             };
-            // A wait may be refused, and nothing else.
+            // A wait may be refused. Everything else works.
             if rt.scope(waits).is_ok() {
                 assert!(sum.into_inner().is_ok_and(|sum| sum == 1000));
             }
@@ -240,17 +242,17 @@ fn stacks_run_out() {
     alone("stacks_of_bodies::bodies_take_all_stacks", |_| false);
 }
 
-/// As many bodies wait as there are stacks; then a wait fails, and nothing else.
+/// As many bodies wait as there are stacks. Then a wait fails, and everything else works.
 #[test]
 #[ignore = "run by `stacks_run_out`, in a process of its own, whose stacks these are"]
 fn bodies_take_all_stacks() {
     let bodies = 40_000;
     limit(120, "more bodies wait than there are stacks", || {
         let rt = builder(1).stack_size(128 << 10).inline(Inline::Never).window(100_000).build().unwrap();
-        let (gate, waited, refused) = (Item::new(), AtomicUsize::new(0), AtomicUsize::new(0));
+        let (end, waited, refused) = (Item::new(), AtomicUsize::new(0), AtomicUsize::new(0));
         rt.scope(|s| {
             for n in 0..bodies {
-                let (gate, waited, refused) = (&gate, &waited, &refused);
+                let (end, waited, refused) = (&end, &waited, &refused);
                 s.nest((), move |s, ()| {
                     let mut own = s.handle(n);
                     let leaf = s.spawn(own.inout(), |own| *own += 1);
@@ -261,13 +263,13 @@ fn bodies_take_all_stacks() {
                         refused.fetch_add(1, Relaxed);
                     } else {
                         waited.fetch_add(1, Relaxed);
-                        s.block_on(poll_fn(|context| match gate.get() {
-                            None if n > 0 && gate.wake(context.waker()) => Poll::Pending,
+                        s.block_on(poll_fn(|context| match end.get() {
+                            None if n > 0 && end.wake(context.waker()) => Poll::Pending,
                             _ => Poll::Ready(()),
                         }));
                     }
                     if n == 0 || refused.load(Relaxed) > 100 {
-                        let _ = gate.put(());
+                        let _ = end.put(());
                     }
                 });
             }

@@ -1,4 +1,5 @@
-//! No session starves: tasks that spawn tasks without end, and futures that wake themselves, let all others run as well.
+//! No session starves. Tasks that spawn tasks forever, and futures that wake themselves, let all
+//! other tasks run.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -8,10 +9,10 @@ use millpond::{Engine, ExternalTasks, Runtime, Session, Spawn, StackEngine};
 
 use crate::common::{builder, limit, sized};
 
-/// An empty leaf starts within so many tasks for each worker.
+/// An empty leaf starts after at most this many tasks per worker.
 const BOUND: u64 = 1000;
 
-/// What the links of all chains share.
+/// The shared state of the links of all chains.
 #[derive(Debug, Default)]
 struct Chains {
     ran: AtomicU64,
@@ -19,14 +20,15 @@ struct Chains {
 }
 
 impl Chains {
-    /// A link runs; whether another is to follow.
+    /// Runs a link. Returns whether another one follows.
     fn go_on(&self) -> bool {
         self.ran.fetch_add(1, Relaxed);
         !self.end.load(Relaxed)
     }
 
-    /// Runs a leaf of that session; how many links have run between its spawn and its start.
-    fn runs_beside<E: Engine>(self: &Arc<Self>, session: &Session<E>) -> u64 {
+    /// Runs a leaf of that session. Returns the number of links that have run between its spawn and
+    /// its start.
+    fn links_before_a_leaf<E: Engine>(self: &Arc<Self>, session: &Session<E>) -> u64 {
         let (before, chains) = (self.ran.load(Relaxed), self.clone());
         let started = session.spawn((), move |()| chains.ran.load(Relaxed));
         session.wait(started).expect("it does not fail") - before
@@ -50,7 +52,7 @@ fn link<E: Engine>(session: Shared<E>, chains: Arc<Chains>) {
     }));
 }
 
-/// Each number of chains in one session, with leaves of another one beside them.
+/// Each number of chains in one session, while another session spawns leaves.
 fn leaves_start<E: Engine>(build: impl Fn(usize) -> Runtime<E>) {
     for workers in 1..=2 {
         for each in [1, 2, 8] {
@@ -58,7 +60,7 @@ fn leaves_start<E: Engine>(build: impl Fn(usize) -> Runtime<E>) {
             let (busy, other) = (Arc::new(Mutex::new(rt.session())), rt.session());
             (0..each * workers).for_each(|_| link(busy.clone(), chains.clone()));
             for _ in 0..sized(10, 100) {
-                let waited = chains.runs_beside(&other);
+                let waited = chains.links_before_a_leaf(&other);
                 assert!(
                     waited <= BOUND * workers as u64,
                     "{workers} workers, {each} chains each: {waited} tasks before it"
@@ -73,27 +75,28 @@ fn leaves_start<E: Engine>(build: impl Fn(usize) -> Runtime<E>) {
 }
 
 #[test]
-fn a_leaf_starts_beside_chains() {
+fn a_leaf_starts_despite_chains() {
     limit(60, "chains", || leaves_start(|workers| builder(workers).build().expect("in range")));
 }
 
 #[test]
-fn a_leaf_starts_beside_chains_on_the_stack() {
+fn a_leaf_starts_despite_chains_on_the_stack() {
     limit(60, "chains", || leaves_start::<StackEngine>(|workers| builder(workers).build_with().expect("in range")));
 }
 
-/// A task of a scope that lets its successor in.
-fn let_in<'s, E: Engine>(door: ExternalTasks<'s, E>, chains: &'s Chains) {
-    drop(door.pending(move || {
+/// A task of a scope that spawns its successor.
+fn let_in<'s, E: Engine>(external: ExternalTasks<'s, E>, chains: &'s Chains) {
+    drop(external.pending(move || {
         if chains.go_on() {
-            let_in(door, chains);
+            let_in(external, chains);
         }
     }));
 }
 
-/// Scopes that do not end before a leaf of a session has run: their callers, and bodies that wait, run their tasks.
+/// Scopes that do not end before a leaf of a session has run. Their callers, and bodies that wait,
+/// run their tasks.
 #[test]
-fn a_leaf_starts_beside_scopes_that_do_not_end() {
+fn a_leaf_starts_despite_scopes_that_do_not_end() {
     limit(60, "scopes", || {
         for workers in 1..=2 {
             for round in 0..sized(5, 50) {
@@ -114,14 +117,14 @@ fn a_leaf_starts_beside_scopes_that_do_not_end() {
 }
 
 #[test]
-fn a_leaf_starts_beside_futures_that_wake_themselves() {
+fn a_leaf_starts_despite_futures_that_wake_themselves() {
     limit(60, "futures", || {
         for workers in 1..=2 {
             let (rt, chains) = (builder(workers).build().expect("in range"), Arc::new(Chains::default()));
             let (session, ends) = (rt.session(), chains.clone());
             rt.scope(|s| {
                 for _ in 0..8 * workers {
-                    let (door, chains) = (s.external(), &chains);
+                    let (external, chains) = (s.external(), &chains);
                     let polled = std::future::poll_fn(move |context| match chains.go_on() {
                         true => {
                             context.waker().wake_by_ref();
@@ -129,7 +132,7 @@ fn a_leaf_starts_beside_futures_that_wake_themselves() {
                         }
                         false => Poll::Ready(()),
                     });
-                    drop(door.pending_future(polled));
+                    drop(external.pending_future(polled));
                 }
                 drop(session.spawn((), move |()| ends.end()));
             })

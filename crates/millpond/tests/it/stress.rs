@@ -1,5 +1,5 @@
-//! Graphs that are long, wide or deep. Sizes are smaller where the code is not optimised (`common::sized`); the full
-//! ones run with `cargo test --release`.
+//! Graphs that are long, wide or deep. Unoptimized code uses smaller sizes (`common::sized`). For
+//! the full sizes, run `cargo test --release`.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -9,7 +9,7 @@ use crate::common::{builder, limit, runtime, sized};
 use millpond::catalogue::Names;
 use millpond::{Access, Handle, Inline, Inout, Runtime, Spawn, join};
 
-/// Default choices, and all tasks through the pool.
+/// The default settings, and all tasks through the pool.
 fn runtimes(workers: usize) -> [Runtime; 2] {
     [Inline::Auto, Inline::Never].map(|inline| builder(workers).inline(inline).build().unwrap())
 }
@@ -22,7 +22,7 @@ fn a_chain_on_one_handle() {
             let sum = Handle::new(0_u64);
             rt.scope(|s| {
                 for i in 0..n {
-                    // Order matters: each task checks its place.
+                    // The order matters: each task checks its position.
                     s.spawn(sum.inout(), move |sum| {
                         *sum = if *sum == i { i + 1 } else { u64::MAX };
                     });
@@ -56,7 +56,7 @@ fn a_chain_issued_before_it_may_start() {
 #[test]
 fn many_readers_then_a_writer() {
     limit(60, "readers, then a writer", || {
-        // The graph scheme looks for each along their list when it is released (TG §4.1).
+        // In the graph scheme, each release scans their list (TG §4.1).
         let readers = if Names::default().scheme == "graph" { 5_000 } else { 100_000 };
         let rounds = sized(2, 5);
         for workers in [1, 2, 8] {
@@ -167,7 +167,7 @@ fn deep_recursion_without_waits() {
 #[test]
 fn deep_recursion_with_waits() {
     limit(60, "recursion with waits", || {
-        // The sanitizers keep much memory for each stack.
+        // The sanitizers need much memory for each stack.
         let depth = sized(20_000, 100_000) as u64;
         for workers in [1, 2, 8] {
             let value = Handle::new(0);
@@ -306,7 +306,8 @@ fn siblings_that_wait_while_they_hold_an_exclusion() {
                 for _ in 0..n {
                     s.nest(lock.commutative(), |s, mut lock| {
                         s.spawn(lock.inout(), |lock| *lock += 1);
-                        // The waiter must not run a sibling that wants the exclusion that it holds.
+                        // The waiter must not run a sibling that needs the exclusive access that
+                        // the waiter holds.
                         *s.wait_on(&mut lock).unwrap() += 1;
                     });
                     s.nest((other.commutative(), lock.commutative()), |s, (mut other, lock)| {

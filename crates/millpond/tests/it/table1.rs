@@ -1,7 +1,7 @@
-//! Table 1 of Vandierendonck, Tzenakis and Nikolopoulos (TG), "Dependences arising between two tasks operating on a
-//! common argument": one case a cell, under every scheme.
+//! Table 1 of Vandierendonck, Tzenakis and Nikolopoulos (TG), "Dependences arising between two
+//! tasks operating on a common argument": one case per cell, under every scheme.
 //!
-//! Added are `concurrent`, and a second reducer: parts of different operations are not combined with each other.
+//! Added are `concurrent`, and a second reducer: parts of different operations are not combined.
 
 use std::time::Duration;
 
@@ -20,16 +20,16 @@ enum Dep {
     True,
     Anti,
     Output,
-    /// "none(x)": no dependence, but one at a time.
+    /// "none(x)": no dependence, but one task at a time.
     Turns,
-    /// "none(r)": no dependence, since each has a copy.
+    /// "none(r)": no dependence, since each task has a copy.
     Copies,
 }
 
 /// The first task: the table's columns.
 const FIRST: [How; 7] = [Read, Write, Inout, Commutative, Concurrent, Sum, Max];
 
-/// The second task: its rows.
+/// The second task: the table's rows.
 const TABLE: [(How, [Dep; 7]); 7] = [
     (Read, [Free, True, True, True, True, True, True]),
     (Write, [Anti, Output, Output, Output, Output, Output, Output]),
@@ -40,12 +40,12 @@ const TABLE: [(How, [Dep; 7]); 7] = [
     (Max, [Anti, True, True, True, True, True, Copies]),
 ];
 
-/// What the first task does when the second one is spawned.
+/// The state of the first task when the second one is spawned.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum When {
     /// It waits for another datum.
     Blocked,
-    /// It may have started or not.
+    /// It has started or not.
     Ready,
     Runs,
     Complete,
@@ -66,7 +66,7 @@ struct Cell {
     leaf: bool,
 }
 
-/// All cases. Under `deterministic` a commutative task is an `inout` one.
+/// All cases. Under `deterministic`, a commutative task is an `inout` task.
 fn cells(deterministic: bool, renames: bool) -> Vec<Cell> {
     let mut cells = Vec::new();
     for (second, row) in TABLE {
@@ -81,8 +81,8 @@ fn cells(deterministic: bool, renames: bool) -> Vec<Cell> {
 }
 
 impl Cell {
-    /// Whether the second task waits for the first one's completion. Renaming removes the anti and output dependences of
-    /// a task that only writes (TG §3.3).
+    /// Whether the second task waits until the first one is complete. Renaming removes the anti and
+    /// output dependences of a task that only writes (TG §3.3).
     fn waits(&self) -> bool {
         let renamed = self.renames && self.second == Write;
         !renamed && matches!(self.dep, True | Anti | Output)
@@ -92,7 +92,7 @@ impl Cell {
     fn expected(&self) -> Vec<Vec<usize>> {
         let waits = self.waits();
         match self.when {
-            // The first is 1 here, behind the one that it waits for.
+            // Here the first task has number 1. It waits for task 0.
             When::Blocked => vec![if waits { vec![0] } else { vec![0, 2] }],
             When::Ready if self.dep == Turns && self.leaf => vec![vec![0], vec![0, 1]],
             When::Ready if self.dep == Turns => vec![vec![0], vec![1]],
@@ -101,7 +101,7 @@ impl Cell {
         }
     }
 
-    /// What is wrong with it on a stage, if anything is.
+    /// Runs the case on a stage. Returns its errors.
     fn wrong<E: Engine>(&self, stage: &Stage<E>) -> Option<String> {
         let start = [Some(5), Some(6)];
         let play = stage.play(&start);
@@ -110,7 +110,7 @@ impl Cell {
             if leaf {
                 play.pass(&uses)
             } else {
-                play.stand(&uses)
+                play.hold(&uses)
             }
             acts.push(uses);
         };
@@ -125,7 +125,7 @@ impl Cell {
             When::Blocked | When::Ready => {}
             When::Runs => assert_eq!(play.settle_as(|started| started == [0]), [0]),
             When::Complete => {
-                play.let_go(0);
+                play.release(0);
                 assert_eq!(play.settle_as(|started| started == [0]), [0]);
             }
         }
@@ -134,7 +134,7 @@ impl Cell {
         if !self.expected().contains(&started) {
             return Some(format!("{started:?} have started, it should be one of {:?}", self.expected()));
         }
-        play.let_all_go();
+        play.release_all();
         let all: Vec<_> = (0..acts.len()).collect();
         let started = play.settle_as(|started| started == all);
         if started != all {
@@ -156,7 +156,7 @@ fn check<E: Engine>(stage: &Stage<E>, deterministic: bool, renames: bool) {
 #[test]
 fn every_cell_under_every_scheme() {
     limit(120, "Table 1", || {
-        // Where the code is not optimized, each value once.
+        // Unoptimized code uses each value once.
         for (deterministic, renames) in
             [(false, true), (true, false), (true, true), (false, false)].into_iter().take(sized(2, 4))
         {
@@ -165,7 +165,7 @@ fn every_cell_under_every_scheme() {
     });
 }
 
-/// The test can fail: a cell that says otherwise is noticed.
+/// The test can fail: it reports a cell with a wrong entry.
 #[test]
 fn a_wrong_cell_is_noticed() {
     limit(60, "a wrong table", || {
@@ -174,9 +174,10 @@ fn a_wrong_cell_is_noticed() {
         stage.patience = Duration::ZERO;
         for cell in cells(false, true).into_iter().filter(|cell| cell.second != Write && cell.when != When::Complete) {
             let wrong = Cell { dep: if cell.waits() { Free } else { True }, ..cell };
-            // Turns that are taken look like a dependence, unless the first task cannot have its turn.
+            // Exclusive accesses look like dependences, unless the first task cannot get its
+            // access.
             let alike = cell.dep == Turns && cell.when != When::Blocked;
-            // If the worker sleeps too long, what it should not do has not happened yet.
+            // If the worker sleeps too long, a wrong start has not happened yet.
             let attempts = if alike { 1 } else { 20 };
             assert_eq!((0..attempts).any(|_| wrong.wrong(&stage).is_some()), !alike, "{wrong:?}");
         }

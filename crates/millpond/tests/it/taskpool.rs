@@ -1,4 +1,5 @@
-//! The task pool that is nothing else: each task once, on every pool and every memory manager, whatever its users do.
+//! The task pool without dependences. Each task runs once, on every pool and every memory manager,
+//! whatever its users do.
 
 mod bounds;
 mod each_once;
@@ -13,10 +14,10 @@ use millpond::pool::params::Params;
 use millpond::pool::variants::by_name as pool_of;
 use millpond::taskpool::TaskPool;
 
-/// A task pool whose parts are chosen by name.
+/// A task pool with parts that are chosen by name.
 type Any<A> = TaskPool<A, AnyMemory, AnyPool>;
 
-/// That of these names.
+/// The pool of these names.
 fn any<A: Send>(workers: usize, pool: &str, memory: &str) -> Any<A> {
     let memory = manager_of(memory).expect("a memory manager");
     let pool = pool_of(pool, Params::default()).expect("a pool");

@@ -1,4 +1,5 @@
-//! Code of the user that runs in the middle of a spawn: comparisons of reducers, drops of values that are written again.
+//! User code that runs in the middle of a spawn: comparisons of reducers, and drops of overwritten
+//! values.
 
 use std::cell::Cell;
 use std::hint;
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use crate::common::{Mutex, builder, join_all, limit, silence_expected_panics, sized};
 use millpond::{Handle, Inline, Kind, Reducer, Runtime, Session, Spawn};
 
-/// What is kept for ever, for leak checkers to see.
+/// Values that are kept forever, in a place that leak checkers see.
 static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 fn forever<T>(value: T) -> &'static T {
@@ -16,7 +17,7 @@ fn forever<T>(value: T) -> &'static T {
     value
 }
 
-/// Adds, and calls a function whenever it is compared.
+/// Adds. Calls a function whenever it is compared.
 #[derive(Clone, Copy)]
 struct Adds(fn());
 
@@ -40,16 +41,16 @@ impl Reducer<u64> for Adds {
 }
 
 thread_local! {
-    /// What the comparison of two reducers looks at, and what it found.
-    static LOOK_AT: Cell<Option<(&'static Runtime, &'static Handle<u64>)>> = const { Cell::new(None) };
+    /// What the comparison of two reducers inspects, and what it found.
+    static INSPECTED: Cell<Option<(&'static Runtime, &'static Handle<u64>)>> = const { Cell::new(None) };
     static FOUND: Cell<Option<Kind>> = const { Cell::new(None) };
 }
 
 /// Opens a scope.
-fn look() {
-    if let Some((rt, handle)) = LOOK_AT.get() {
-        let looked = rt.scope(|s| drop(s.spawn(handle.inout(), |value| *value += 1)));
-        FOUND.set(looked.err().map(|error| error.kind().clone()));
+fn inspect() {
+    if let Some((rt, handle)) = INSPECTED.get() {
+        let result = rt.scope(|s| drop(s.spawn(handle.inout(), |value| *value += 1)));
+        FOUND.set(result.err().map(|error| error.kind().clone()));
     }
 }
 
@@ -58,20 +59,20 @@ fn a_comparison_cannot_take_a_handle_from_the_spawn_that_it_is_part_of() {
     limit(60, "curious reducers", || {
         for (workers, inline) in [(1, Inline::Never), (2, Inline::Never), (2, Inline::Auto)] {
             let rt = forever(builder(workers).inline(inline).build().unwrap());
-            let (looked_at, sum) = (forever(Handle::new(1)), forever(Handle::new(0)));
+            let (inspected, sum) = (forever(Handle::new(1)), forever(Handle::new(0)));
             rt.scope(|s| {
-                s.spawn(sum.reduce(Adds(look)), |part| *part += 1);
-                LOOK_AT.set(Some((rt, looked_at)));
-                s.spawn((looked_at.inout(), sum.reduce(Adds(look))), |(value, part)| {
+                s.spawn(sum.reduce(Adds(inspect)), |part| *part += 1);
+                INSPECTED.set(Some((rt, inspected)));
+                s.spawn((inspected.inout(), sum.reduce(Adds(inspect))), |(value, part)| {
                     *value += 10;
                     *part += 1;
                 });
-                LOOK_AT.set(None);
+                INSPECTED.set(None);
             })
             .unwrap();
             assert_eq!(FOUND.take(), Some(Kind::Busy { arg: 0 }));
             let both = rt.try_scope(|s| {
-                let join = s.spawn((looked_at.read(), sum.read()), |(value, sum)| (*value, *sum));
+                let join = s.spawn((inspected.read(), sum.read()), |(value, sum)| (*value, *sum));
                 s.wait(join)
             });
             assert_eq!(both.unwrap(), (11, 2));
@@ -108,11 +109,11 @@ fn a_comparison_cannot_use_the_session_that_it_is_part_of() {
 }
 
 thread_local! {
-    /// Another runtime, and a session of the one that is spawned on.
+    /// Another runtime, and a session of the runtime on which the test spawns.
     static ASKS: Cell<Option<(&'static Runtime, &'static Mutex<Session>)>> = const { Cell::new(None) };
 }
 
-/// Has a task spawn on a session.
+/// Lets a task spawn on a session.
 fn ask() {
     if let Some((other, session)) = ASKS.get() {
         let spawn = || drop(session.lock().spawn((), |()| ()));
@@ -136,16 +137,17 @@ fn a_comparison_cannot_wait_for_tasks_in_the_spawn_of_a_session() {
 }
 
 thread_local! {
-    /// The session of this thread, its handle, and what was written there last.
+    /// The session of this thread, its handle, and the last value that was written there.
     static CHAT: Cell<Option<(&'static Session, &'static Handle<Chatty>, usize)>> = const { Cell::new(None) };
 }
 
 static DROPPED: AtomicUsize = AtomicUsize::new(0);
 
-/// What was read after a drop, and what should have been. Nothing reports a panic in a session that does not end.
+/// The value that was read after a drop, and the expected one. A panic in a session that does not
+/// end would not be reported.
 static READ: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 
-/// A value that spawns on its own handle when the thread of the session drops it.
+/// A value that spawns on its own handle when the session's thread drops it.
 struct Chatty(usize);
 
 impl Drop for Chatty {
@@ -163,7 +165,7 @@ fn a_value_that_is_written_again_may_spawn_as_it_is_dropped() {
         let rt = forever(builder(2).inline(Inline::Never).build().unwrap());
         let session = forever(rt.session());
         let handle = forever(Handle::new(Chatty(0)));
-        // The spawner must meet the moment between the last use of a version and its release.
+        // The spawner must run between the last use of a version and its release.
         let mut turn = 0;
         while DROPPED.load(SeqCst) < 20 {
             turn += 1;
@@ -187,7 +189,7 @@ fn fork() {
     millpond::join(busy(2_000), busy(10_000));
 }
 
-/// No thread waits on an inject seat: not for a fork that a thief has got, either.
+/// No thread waits on an inject seat, even for a stolen fork.
 #[test]
 fn a_comparison_forks_in_the_spawn_of_a_session() {
     limit(60, "forks on a front seat", || {
@@ -217,10 +219,12 @@ fn spawn_elsewhere() {
     }
 }
 
-/// Two bodies, of two runtimes, spawn on a session of the other one; the comparison would spawn on one of the own.
+/// Two bodies of two runtimes spawn on a session of the other runtime. The comparison tries to
+/// spawn on a session of its own runtime.
 #[test]
 fn a_comparison_cannot_use_another_session_in_the_spawn_of_one() {
-    // The panics are expected, on two threads at once, and the harness would collect them under a lock of std's.
+    // The panics are expected, on two threads at the same time. Otherwise the harness would collect
+    // them under a lock of std.
     silence_expected_panics();
     limit(60, "two fronts in two orders", || {
         let [one, two] = [(); 2].map(|()| forever(builder(2).inline(Inline::Never).build().unwrap()));
@@ -234,7 +238,7 @@ fn a_comparison_cannot_use_another_session_in_the_spawn_of_one() {
                         (0..50).for_each(|_| drop(abroad.spawn(sum.reduce(Adds(spawn_elsewhere)), |part| *part += 1)));
                         SPAWNS_ON.set(None);
                         abroad.close().wait().unwrap();
-                        // The comparisons that panicked made reductions of their own; nothing is lost.
+                        // The comparisons that panicked made their own reductions. Nothing is lost.
                         assert_eq!(sum.into_inner().unwrap(), 50);
                     });
                 });

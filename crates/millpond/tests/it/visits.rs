@@ -1,4 +1,4 @@
-//! Threads from outside that let a scope end, and are not through with its runtime when that is dropped.
+//! Threads outside the runtime that let a scope end, and still use its runtime when it is dropped.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -18,14 +18,15 @@ thread_local! {
 
 /// The runtime has been dropped.
 static RUNTIME_DROPPED: AtomicBool = AtomicBool::new(false);
-/// A thread has left the pool, and some pool was gone by then.
+/// A thread has left the pool, and by then a pool was dropped.
 static LEFT_TOO_LATE: AtomicBool = AtomicBool::new(false);
-/// How many pools there are.
+/// The number of pools.
 static POOLS: AtomicUsize = AtomicUsize::new(0);
 
 type Seat = <Split as Pool>::Local;
 
-/// The default pool. A slow thread, once others have what it has put, waits in it until the runtime was dropped.
+/// The default pool. After others have taken its tasks, a slow thread waits in it until the runtime
+/// was dropped.
 struct Slow(Split);
 
 impl Drop for Slow {
@@ -34,7 +35,7 @@ impl Drop for Slow {
     }
 }
 
-// SAFETY: the other pool's, which does all.
+// SAFETY: the default pool does everything.
 unsafe impl Pool for Slow {
     type Local = Seat;
     type Choice = ();
@@ -93,8 +94,9 @@ unsafe impl Pool for Slow {
     }
 }
 
-/// The last precondition of a scope's last task is met from outside; the scope ends, and the runtime with it, while the
-/// thread that met it is still in the pool: that of an annex, since there are more callers than seats.
+/// Another thread satisfies the last precondition of a scope's last task. The scope and the runtime
+/// end while that thread is still in the pool. It is the pool of a caller context, since there are
+/// more callers than seats.
 #[test]
 fn a_visitor_keeps_the_runtime() {
     limit(60, "a visitor keeps the runtime", || {
@@ -135,21 +137,22 @@ fn a_visitor_keeps_the_runtime() {
         RUNTIME_DROPPED.store(true, SeqCst);
         visitor.join().unwrap();
         assert!(!LEFT_TOO_LATE.load(SeqCst), "the pool was dropped while a thread was in it");
-        assert_eq!(POOLS.load(SeqCst), 0, "who leaves last drops the pool");
+        assert_eq!(POOLS.load(SeqCst), 0, "the last thread to leave drops the pool");
     });
 }
 
-/// A scope ends by what another thread drops, and the runtime with it. The sanitizers see what is used too late.
+/// A drop on another thread ends a scope, and then the runtime. The sanitizers report a use after
+/// free.
 #[test]
 fn a_stay_ends_the_scope_and_the_runtime() {
     limit(60, "a stay ends the scope and the runtime", || {
         for round in 0..sized(200, 2000) {
-            let (gate, rt) = (OnceLock::<ScopeHandle>::new(), builder(1 + round % 2).build().unwrap());
+            let (handle, rt) = (OnceLock::<ScopeHandle>::new(), builder(1 + round % 2).build().unwrap());
             let (give, given) = channel::<millpond::Stay>();
             let dropper = thread::spawn(move || drop(given.recv().unwrap()));
             rt.scope(|s| {
-                let gate = gate.get_or_init(|| s.scope_handle());
-                drop(gate.pending(move || give.send(gate.stay()).unwrap()).unwrap());
+                let handle = handle.get_or_init(|| s.scope_handle());
+                drop(handle.pending(move || give.send(handle.stay()).unwrap()).unwrap());
             })
             .unwrap();
             drop(rt);

@@ -10,7 +10,7 @@ use crate::common::{builder, limit, runtime, silence_expected_panics};
 use crate::conformance::on_every_row;
 use millpond::{Error, Handle, Inline, Kind, Runtime, SessionJoin, Spawn};
 
-/// Spawns the tasks by an iterator, in any scope.
+/// Spawns the tasks from an iterator, in any scope.
 fn squares<'s, S: Spawn<'s>>(s: &S, n: u64) -> Result<Vec<u64>, Error> {
     s.wait_all((0..n).map(|i| s.spawn((), move |()| i * i)))
 }
@@ -56,7 +56,7 @@ fn no_joins_are_no_values() {
     });
 }
 
-/// A consequence comes first in the sequence, then the cause, then another cause.
+/// In the sequence, a consequence comes first, then the cause, then another cause.
 #[test]
 fn the_first_cause_is_the_error() {
     silence_expected_panics();
@@ -70,7 +70,7 @@ fn the_first_cause_is_the_error() {
             let error = s.wait_all([poisoned, other, good, cause]).unwrap_err();
             assert_eq!(error.task().name(), Some("other"), "the first cause among the joins");
         });
-        // The scope goes by its own order.
+        // The scope uses its own order.
         assert_eq!(result.unwrap_err().task().name(), Some("cause"));
         assert_eq!(ran.into_inner(), 1);
         let session = rt.session();
@@ -129,18 +129,19 @@ fn a_failure_leaves_no_task_and_no_value() {
     });
 }
 
-/// The future borrows nothing: it may outlive the iterator and the session, and change threads.
+/// The future borrows nothing: it may outlive the iterator and the session, and move between
+/// threads.
 #[test]
 fn a_future_of_all_joins_goes_to_another_thread() {
     limit(20, "to another thread", || {
         let rt = runtime(2);
         let session = rt.session();
-        let (gates, ends): (Vec<_>, Vec<_>) = (0..10).map(|_| channel::<usize>()).unzip();
+        let (senders, ends): (Vec<_>, Vec<_>) = (0..10).map(|_| channel::<usize>()).unzip();
         let all = SessionJoin::all(ends.into_iter().map(|end| session.spawn((), move |()| end.recv().unwrap())));
         session.detach();
         let elsewhere = thread::spawn(move || Runtime::new().unwrap().scope(|s| s.block_on(all)).unwrap());
-        // The last task is the first that ends, if workers allow it.
-        gates.iter().enumerate().rev().for_each(|(n, gate)| gate.send(n).unwrap());
+        // The last task ends first, if there are enough workers.
+        senders.iter().enumerate().rev().for_each(|(n, sender)| sender.send(n).unwrap());
         assert_eq!(elsewhere.join().unwrap().unwrap(), (0..10).collect::<Vec<_>>());
     });
 }

@@ -1,4 +1,4 @@
-//! Runs the command and looks at what it leaves behind.
+//! Runs the command, and checks its output and files.
 
 mod program;
 
@@ -8,7 +8,7 @@ pub use program::{Dir, fails, json, run as millpond, words};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_millpond");
 
 impl Dir {
-    /// Writes a file; its path.
+    /// Writes a file. Returns its path.
     pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.path(name);
         std::fs::write(&path, content).expect("a file");

@@ -1,5 +1,5 @@
-//! Runs the program under test ([`PROGRAM`]) and looks at what it leaves behind. The tests of `millpond-bench` include this
-//! file, too.
+//! Runs the program under test ([`PROGRAM`]), and checks its output and files. The tests of
+//! `millpond-bench` include this file, too.
 
 use serde_json::Value;
 use std::io::Read;
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use super::PROGRAM;
 
-/// How long a command may take before the test fails: far more than any of them needs.
+/// The time limit for a command: far more than any command needs.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What a command printed, and its exit status.
+/// The output of a command, and its exit status.
 #[derive(Debug)]
 pub struct Ran {
     pub status: i32,
@@ -32,7 +32,7 @@ pub fn run(args: &[&str]) -> Ran {
         .spawn()
         .expect("the command starts");
     let started = Instant::now();
-    // Read meanwhile: a pipe holds 64 KiB, then the command would wait.
+    // Reads while the command runs: a pipe holds 64 KiB, then the command would block.
     let stdout = reader(child.stdout.take());
     let stderr = reader(child.stderr.take());
     while child.try_wait().expect("the command can be waited for").is_none() {
@@ -70,7 +70,7 @@ pub fn json(line: &str) -> Value {
     serde_json::from_str(&ran.stdout).expect("a JSON object")
 }
 
-/// The command fails with this status, says this in one line on stderr, and leaves stdout empty.
+/// The command fails with this status. It prints this one line to stderr, and nothing to stdout.
 #[track_caller]
 pub fn fails(args: &[&str], status: i32, says: &str) {
     let ran = run(args);
@@ -79,7 +79,7 @@ pub fn fails(args: &[&str], status: i32, says: &str) {
     assert_eq!(ran.stderr, format!("error: {says}\n"), "{args:?}");
 }
 
-/// A directory of its own for a test, removed afterwards.
+/// A directory for one test, removed afterwards.
 pub struct Dir(PathBuf);
 
 impl Dir {

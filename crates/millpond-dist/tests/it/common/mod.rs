@@ -1,4 +1,4 @@
-//! What the tests have in common: a limit against hangs, and reports of expected panics.
+//! Helpers of the tests: a limit against hangs, and reports of expected panics.
 
 #[path = "../../../../millpond/src/limit.rs"]
 mod limit;

@@ -1,4 +1,4 @@
-//! Runs programs, on a clock that only their work moves.
+//! Runs programs on a clock that only their work advances.
 
 use std::cell::Cell;
 
@@ -18,7 +18,7 @@ pub fn recorder() -> Recorder {
     Recorder::with_clock(|| NOW.get())
 }
 
-/// What the report says of a program. No program fails.
+/// The report of a program. No program fails.
 pub fn figures(program: &Body, rt: &Runtime) -> Result<Figures, Error> {
     let report = rt.profile(|s| body(s, rt, program, Vec::new()))?;
     let ns = |seconds: f64| (seconds * 1e9).round() as u64;
@@ -57,7 +57,7 @@ fn spawn<'s, S: Spawn<'s>>(s: &S, rt: &'s Runtime, task: &'s Task, slots: &[Slot
         }),
         Does::Parent(inner) => s.nest(accesses, |s, held| {
             let slots = held_slots(held);
-            // What is declared as written must be.
+            // A datum that is declared as written must be written.
             slots.iter().filter(|slot| matches!(slot, Slot::Write(_))).for_each(|slot| slot.set(s));
             body(s, rt, inner, slots);
         }),

@@ -3,10 +3,10 @@
 use super::program::{Access, Body, Does, Mode, Op, Right, Step, Task};
 use crate::cases::Random;
 
-/// How deep scopes and forks nest.
+/// The maximum depth of scopes and forks.
 const DEPTH: usize = 3;
 
-/// The modes of accesses, several a task; what both waits and lets wait more often.
+/// The modes of accesses, several per task. Modes that wait and are waited for are more frequent.
 const MODES: [Mode; 8] =
     [Mode::Read, Mode::Read, Mode::Write, Mode::Inout, Mode::Inout, Mode::Concurrent, Mode::Sum, Mode::Max];
 

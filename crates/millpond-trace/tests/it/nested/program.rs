@@ -1,11 +1,11 @@
-//! Programs: what a random case consists of.
+//! Programs: the contents of a random case.
 //!
-//! Whatever is taken out of one, the rest is a program.
+//! A program without one of its parts is a program, too.
 
-/// What a scope does: the closure of a root scope, or the body of a parent.
+/// The operations of a scope: the closure of a root scope, or the body of a parent.
 #[derive(Clone, Debug)]
 pub struct Body {
-    /// The number of its data: those that the parent declared, in that order, then others of its own.
+    /// The number of its data: those that the parent declared, in that order, then its own.
     pub data: usize,
     pub ops: Vec<Op>,
 }
@@ -18,24 +18,24 @@ pub enum Op {
     WaitOn(usize),
     /// Sets a datum: a new version.
     Set(usize),
-    /// Waits for the task that was spawned as that one; nothing if there is none, or it has no join any more.
+    /// Waits for the task with this number. Does nothing if there is none, or if its join was used.
     Join(usize),
 }
 
-/// What every body can do, a leaf's too.
+/// The operations that every body can do, including a leaf's.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Computes for so long, in nanoseconds.
+    /// Computes for this time, in nanoseconds.
     Work(u64),
-    /// Does both, perhaps at once.
+    /// Runs both, perhaps at the same time.
     Fork(Vec<Step>, Vec<Step>),
-    /// Opens a root scope, and goes on when that is complete.
+    /// Opens a root scope, and continues when it is complete.
     Scope(Body),
 }
 
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// To different data, in the order of [`Mode`].
+    /// On different data, in the order of [`Mode`].
     pub accesses: Vec<Access>,
     pub does: Does,
 }
@@ -57,17 +57,19 @@ pub enum Mode {
     Read,
     Write,
     Inout,
-    /// The only access of its task, which no body joins. The schedule chooses the order of several such tasks; when all
-    /// of them are complete does not depend on it, since they can start in the order of their spawns, and nothing waits
-    /// for one of them alone. With other accesses each order has a span of its own, and the best is hard to find.
+    /// The only access of its task, which no body joins. The schedule chooses the order of several
+    /// such tasks. The time at which all are complete does not depend on it: they can start in the
+    /// order of their spawns. Nothing waits for only one of them. With other accesses, each order
+    /// would have a different span, and the best one would be hard to find.
     Commutative,
     Concurrent,
-    /// Reductions by different operators: between two of them the parts are combined, which takes no time.
+    /// Reductions with different operators. Between two of them the parts are combined, which takes
+    /// no time.
     Sum,
     Max,
 }
 
-/// What a body may do with a datum.
+/// The accesses of a body to a datum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
     Full,
@@ -77,7 +79,7 @@ pub enum Right {
 }
 
 impl Right {
-    /// That of a body whose task has declared these accesses: what it did not declare is its own.
+    /// The rights of a body whose task has declared these accesses. Other data are its own.
     pub fn of(datum: usize, declared: &[Access]) -> Right {
         match declared.get(datum).map(|access| access.mode) {
             Some(Mode::Read) => Right::Read,

@@ -1,8 +1,9 @@
-//! When everything is complete if bodies wait for data only, spawns and joins; worked out in the order of the program.
+//! Computes when everything is complete, if bodies wait only for data, spawns and joins. It follows
+//! the order of the program.
 //!
-//! A task starts when its spawner has come to its spawn and what it depends on is complete. So all that it does is
-//! known before the next operation of its spawner is looked at. There are as many workers as it takes, and nothing but
-//! `Work` takes time: not the combination of a reduction either.
+//! A task starts when its spawner has reached its spawn and its dependences are complete. So all
+//! its times are known before the next operation of its spawner. The number of workers is
+//! unlimited. Only `Work` takes time; the combination of a reduction takes none.
 
 use super::Figures;
 use super::program::{Access, Body, Does, Mode, Op, Right, Step, Task};
@@ -18,16 +19,17 @@ pub fn figures(program: &Body) -> Figures {
 #[derive(Clone, Default)]
 struct Datum {
     mode: Option<Mode>,
-    /// When the generations before it are complete.
+    /// The time when the earlier generations are complete.
     before: u64,
-    /// When it is, as far as it is known.
+    /// The time when it is complete, as far as known.
     complete: u64,
 }
 
 impl Datum {
-    /// When an access that comes now is granted.
+    /// The time when an access that comes now is granted.
     fn enter(&mut self, mode: Mode) -> u64 {
-        // Commutative tasks come one after the other, in an order that makes no difference (`Mode::Commutative`).
+        // Commutative tasks run one after the other, in an order that makes no difference
+        // (`Mode::Commutative`).
         let alone = matches!(mode, Mode::Write | Mode::Inout | Mode::Commutative);
         if mode == Mode::Write {
             *self = Datum::default();
@@ -50,7 +52,7 @@ struct Clock {
 }
 
 impl Clock {
-    /// When a body that starts at `now` is complete, with its descendants.
+    /// The time when a body that starts at `now` is complete, with its descendants.
     fn body(&mut self, body: &Body, declared: &[Access], mut now: u64) -> u64 {
         let mut data = vec![Datum::default(); body.data];
         let (mut joins, mut complete) = (Vec::new(), now);
@@ -62,7 +64,7 @@ impl Clock {
                     complete = complete.max(end);
                     joins.push((!task.is_commutative()).then_some(end));
                 }
-                // Who may only read waits for those that write, of which there are none in this scope.
+                // A body that may only read waits for writers. In this scope there are none.
                 Op::WaitOn(datum) if Right::of(*datum, declared) == Right::Read => {}
                 Op::WaitOn(datum) => now = now.max(data[*datum].complete),
                 Op::Set(datum) => data[*datum] = Datum::default(),

@@ -1,4 +1,4 @@
-//! Makes a program that fails smaller, as long as it fails.
+//! Makes a failing program smaller, as long as it fails.
 
 use super::program::{Body, Does, Op, Step, Task};
 
@@ -12,7 +12,7 @@ pub fn shrink(program: &Body, fails: impl Fn(&Body) -> bool) -> Body {
     }
 }
 
-/// The bodies right inside: a program each, with all rights to its data.
+/// The bodies directly inside. Each is a program with all rights to its data.
 fn inner(program: &Body) -> impl Iterator<Item = &Body> {
     program.ops.iter().filter_map(|op| match op {
         Op::Spawn(Task { does: Does::Parent(body), .. }) | Op::Step(Step::Scope(body)) => Some(body),
@@ -20,13 +20,15 @@ fn inner(program: &Body) -> impl Iterator<Item = &Body> {
     })
 }
 
-/// The program without one of its parts, counted from the outside; `None` if it has no more.
+/// The program without one of its parts, counted from the outside. `None` if there are no more
+/// parts.
 fn without(program: &Body, mut nth: usize) -> Option<Body> {
     let mut smaller = program.clone();
     from_ops(&mut smaller.ops, &mut nth).then_some(smaller)
 }
 
-/// Takes the part `nth` out of a list or, by `inside`, out of one of its parts; or counts them all.
+/// Removes the part `nth` from a list, or through `inside` from one of its parts. Or counts all
+/// parts.
 fn take<T>(list: &mut Vec<T>, nth: &mut usize, inside: impl Fn(&mut T, &mut usize) -> bool) -> bool {
     if *nth < list.len() {
         list.remove(*nth);

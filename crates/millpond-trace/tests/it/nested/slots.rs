@@ -1,4 +1,4 @@
-//! Handles, whatever their rights, and the accesses of a task.
+//! Handles with any rights, and the accesses of a task.
 
 use millpond::{
     Access, Commutative, ConcOnly, Concurrent, Full, Handle, In, Inout, Max, Read, ReadOnly, Reduce, Spawn, Sum, Write,
@@ -67,7 +67,7 @@ impl<B> Slot<B> {
     }
 }
 
-/// What every task declares: a list for each mode, so that all have one type.
+/// The accesses of every task: a list for each mode, so that all have one type.
 pub type Accesses<'h, B> = (
     Vec<Access<'h, u64, Read, B>>,
     Vec<Access<'h, u64, Write, B>>,
@@ -78,7 +78,7 @@ pub type Accesses<'h, B> = (
     Vec<Access<'h, u64, Reduce<Max>, B>>,
 );
 
-/// What a parent is handed for it.
+/// The handles that a parent gets for it.
 pub type Held<'t> = (
     Vec<Handle<u64, In<'t>, ReadOnly>>,
     Vec<Handle<u64, In<'t>, WriteOnly>>,

@@ -1,4 +1,4 @@
-//! Programs to export: with every kind of access, wait and failure.
+//! Programs to export, with every kind of access, wait and failure.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use millpond::record::{Event, Sink, Track, What};
 use millpond::{Handle, Inline, Runtime, Spawn};
 use millpond_trace::{Profile, Recording, Writer};
 
-/// Takes its time.
+/// Takes some time.
 pub fn work(micros: u64) {
     let until = Instant::now() + Duration::from_micros(micros);
     while Instant::now() < until {
@@ -52,7 +52,7 @@ pub fn nested_waits(rt: &Runtime) {
                 let join = s.task("late").nest((a.read(), b.read()), |_, _| work(20));
                 s.wait(join).unwrap();
             });
-            s.task("beside").nest(b.read(), |_, _| work(30));
+            s.task("other").nest(b.read(), |_, _| work(30));
             s.wait(join).unwrap();
         }
         s.wait_on(&mut a).unwrap();
@@ -76,12 +76,13 @@ pub fn scope_within_a_body(rt: &Runtime) {
             rt.scope(|s| (0..5).for_each(|_| drop(s.task("below").nest((), |_, ()| work(10))))).unwrap();
             work(10);
         });
-        s.task("beside").nest((), |_, ()| work(50));
+        s.task("other").nest((), |_, ()| work(50));
     })
     .unwrap();
 }
 
-/// A task that fails poisons those that read what it should have made; names are not what formats take for a name.
+/// A task that fails poisons the readers of its output. The names contain characters that are
+/// special in the formats.
 pub fn failures_and_names(rt: &Runtime) {
     let (x, y) = (Handle::new(0_u64), Handle::new(0_u64));
     let failed = rt.scope(|s| {
@@ -102,7 +103,7 @@ pub fn session(rt: &Runtime) {
     session.close().wait().unwrap();
 }
 
-/// Every program on one worker and two, inline or not, with a window that fills.
+/// Every program with one and two workers, inline or not, with a window that fills.
 pub fn recordings() -> Vec<(String, Recording)> {
     let programs: [(&str, fn(&Runtime)); 7] = [
         ("chain", chain),
@@ -125,7 +126,7 @@ pub fn recordings() -> Vec<(String, Recording)> {
     all
 }
 
-/// Writes what a worker told.
+/// Writes what a worker printed.
 pub fn told(writer: &Writer, worker: u32, events: impl IntoIterator<Item = (u64, What)>) {
     let events: Vec<_> = events.into_iter().map(|(at, what)| Event { at, what }).collect();
     writer.take(Track { number: worker, worker: Some(worker) }, &events);

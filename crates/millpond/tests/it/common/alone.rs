@@ -1,12 +1,12 @@
-//! Tests that need a process of their own, since they count its threads, measure its memory or raise signals.
+//! Tests that need their own process: they count its threads, measure its memory or raise signals.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-/// Runs an ignored test of this binary in a process of its own, and fails if the test does.
+/// Runs an ignored test of this binary in its own process. Fails if the test fails.
 ///
-/// `test` is the test's path within the binary. When `wanted` holds for what the test has printed to standard error, its
-/// standard input is closed. Returns all that it has printed there.
+/// `test` is the test's path in the binary. When `wanted` holds for what the test has printed to
+/// stderr, its stdin is closed. Returns its stderr.
 pub fn alone(test: &str, wanted: impl Fn(&str) -> bool) -> String {
     let program = std::env::current_exe().expect("this program has a path");
     let arguments = ["--exact", test, "--ignored", "--test-threads=1", "--nocapture"];
@@ -27,7 +27,7 @@ pub fn alone(test: &str, wanted: impl Fn(&str) -> bool) -> String {
     let text = String::from_utf8(bytes).expect("text");
     let report = run.wait_with_output().expect("the test has ended");
     assert!(report.status.success(), "{text}");
-    // A name that no test has would pass, too.
+    // A filter that matches no test would pass, too.
     let report = String::from_utf8(report.stdout).expect("text");
     assert!(report.contains("1 passed"), "{test} does not run:\n{report}");
     text

@@ -10,7 +10,7 @@ impl<T> Mutex<T> {
         Mutex(Std::new(value))
     }
 
-    /// Poisoning is ignored: the panic that causes it is reported anyhow.
+    /// Ignores poisoning: the harness reports the panic that causes it.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! What the tests of several subjects share.
+//! Helpers for the tests of several subjects.
 #![allow(dead_code, unused_imports, reason = "the tests of other crates share it, and use a part")]
 
 use std::io::Write;
@@ -18,12 +18,12 @@ pub use limit::limit;
 pub use lock::Mutex;
 pub use panics::silence_expected_panics;
 
-/// Joins threads one by one: the first panic is passed on with what it says.
+/// Joins threads one by one. Passes on the first panic with its message.
 pub fn join_all(threads: Vec<thread::ScopedJoinHandle<'_, ()>>) {
     threads.into_iter().for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
 }
 
-/// In a body that must not run. Not a panic: the scope would keep to itself whatever fails after what it reports.
+/// For a body that must not run. It does not panic, since the scope reports only its first failure.
 pub fn must_not_run() -> ! {
     let _ = writeln!(std::io::stderr(), "a body ran that must not: {}", std::backtrace::Backtrace::force_capture());
     std::process::abort();
@@ -44,8 +44,8 @@ pub fn on_stack(workers: usize) -> OnStack {
     builder(workers).build_with().expect("the choices are in range")
 }
 
-/// The smaller size where the code is not optimised: the whole of `cargo test` must stay short. A sanitizer makes all of it
-/// several times as slow, so large sizes are a quarter there.
+/// Returns the smaller size in unoptimized code, so that `cargo test` stays short. A sanitizer
+/// makes code several times as slow, so there the large sizes are divided by 4.
 pub fn sized(debug: usize, release: usize) -> usize {
     match debug {
         1000.. if cfg!(any(millpond_tsan, millpond_asan)) => debug / 4,
@@ -54,18 +54,19 @@ pub fn sized(debug: usize, release: usize) -> usize {
     }
 }
 
-/// The larger size if `MILLPOND_DEEP` is set, as `.ci/deep` sets it.
+/// Returns the larger size if `MILLPOND_DEEP` is set. `.ci/deep` sets it.
 pub fn deep(usual: usize, deep: usize) -> usize {
     if std::env::var_os("MILLPOND_DEEP").is_some() { deep } else { usual }
 }
 
-/// How many tasks are counted, each with its own mark: `MILLPOND_TASKS`, or 10^5, or fewer if not optimized.
+/// The number of tasks that a test counts, each with its own mark: `MILLPOND_TASKS`, or 10^5. In
+/// unoptimized code it is smaller.
 pub fn tasks() -> usize {
     std::env::var("MILLPOND_TASKS")
         .map_or(sized(10_000, 100_000), |tasks| tasks.parse().expect("MILLPOND_TASKS is a number"))
 }
 
-/// The number that a variable of the environment gives, if it is set.
+/// The number in an environment variable, if the variable is set.
 pub fn number(name: &str, otherwise: u64) -> u64 {
     match std::env::var(name) {
         Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is {text}, must be a number")),

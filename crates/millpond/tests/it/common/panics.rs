@@ -3,9 +3,9 @@
 use std::panic;
 use std::sync::Once;
 
-/// Keeps the reports of panics that tests cause on purpose off the screen. All other panics are reported.
+/// Hides the reports of panics that tests cause on purpose. All other panics are reported.
 ///
-/// The hook belongs to the process, so the binary's tests share one.
+/// The panic hook belongs to the process, so the tests of the binary share it.
 pub fn silence_expected_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,6 +1,6 @@
 //! Random numbers.
 
-/// A small generator of random numbers (splitmix64): a case must be the same on every machine and version.
+/// A small random number generator (splitmix64). A case is the same on every machine and version.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 

@@ -1,4 +1,4 @@
-//! A hang is a failure: prints what hangs and ends the process.
+//! Treats a hang as a failure: prints the case that hangs and ends the process.
 
 use std::io::Write;
 use std::process::abort;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use super::lock::Mutex;
 
-/// What is running, and since when.
+/// The current case, and when it started.
 type Running = Mutex<Option<(Instant, Box<dyn Fn() -> String + Send>)>>;
 
-/// Watches over one case after the other.
+/// Watches cases, one after the other.
 pub struct Watchdog {
     running: Arc<Running>,
     ended: Arc<AtomicBool>,
@@ -20,7 +20,7 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// A case gets `limit`: far more than it needs on a machine that is busy with other work.
+    /// `limit` is the time for one case: far more than it needs on a busy machine.
     pub fn new(limit: Duration) -> Self {
         let limit = if cfg!(any(millpond_tsan, millpond_asan)) { 10 * limit } else { limit };
         let running = Arc::new(Running::default());
@@ -32,7 +32,7 @@ impl Watchdog {
         Watchdog { running, ended, thread: Some(thread) }
     }
 
-    /// Runs one case; `show` says what it is, if it does not end.
+    /// Runs one case. `show` describes it if it does not end.
     pub fn over<R>(&self, show: impl Fn() -> String + Send + 'static, case: impl FnOnce() -> R) -> R {
         self.set(Some((Instant::now(), Box::new(show))));
         let result = case();
@@ -52,7 +52,7 @@ fn watch(running: &Running, ended: &AtomicBool, limit: Duration) {
         if let Some((since, show)) = &*running
             && since.elapsed() > limit
         {
-            // Not by `eprintln`, which the harness catches and loses.
+            // `eprintln` would not do: the harness captures and loses its output.
             let _ = writeln!(std::io::stderr(), "does not end:\n{}", show());
             abort();
         }

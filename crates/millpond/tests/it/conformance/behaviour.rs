@@ -1,6 +1,6 @@
-//! What a runtime offers besides the order of tasks, through all its parts. These are waits, nested
-//! scopes, sessions, external tasks, failures and cancellation. Each test is short. The other tests
-//! of this folder are the long form, on the default scheme.
+//! The features of a runtime with all its parts: waits, nested scopes, sessions, external tasks,
+//! failures and cancellation. Each test is short. The other tests of this folder are longer, and
+//! use the default scheme.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -8,12 +8,12 @@ use std::thread;
 
 use millpond::{Access, Engine, Error, Handle, Inline, Inout, Kind, Runtime, Spawn, Write};
 
-use super::gate::{Gate, Opens};
+use super::latch::{Latch, Opens};
 use super::on_every_row;
 use crate::common::{builder, join_all, must_not_run, sized};
 
-/// Runs a test on every row of the star. There are few and many workers, and leaves run at their
-/// spawn or not.
+/// Runs a test on every row of the star, with few and with many workers. Leaves run at their spawn
+/// or not.
 macro_rules! everywhere {
     ($test:expr, $rt:ident => $body:expr) => {
         for (workers, inline) in [(1, Inline::Never), (2, Inline::Auto), (2, Inline::Never), (8, Inline::Always)] {
@@ -34,7 +34,7 @@ fn fib<'s, S: Spawn<'s>>(s: &S, n: u64, result: Access<'_, u64, Write, S::Brand>
     });
 }
 
-/// Goes down, adds on the way, and looks at the value on the way back.
+/// Recurses down and adds. On the way back, it reads the value.
 fn descend<'s, S: Spawn<'s>>(s: &S, depth: u64, from: u64, value: Access<'_, u64, Inout, S::Brand>) {
     s.nest(value, move |s, mut value| {
         s.spawn(value.inout(), |value| *value += 1);
@@ -42,7 +42,7 @@ fn descend<'s, S: Spawn<'s>>(s: &S, depth: u64, from: u64, value: Access<'_, u64
             descend(s, depth - 1, from, value.inout());
         }
         s.spawn(value.commutative(), |value| *value += 1);
-        // Each level down to this one adds 1. Each level below adds 3, and this level adds 1 more.
+        // Each level down to this one adds 1. Each deeper level adds 3, and this level adds 1 more.
         assert_eq!(*s.wait_on(&mut value).unwrap(), (from - depth + 1) + 3 * (depth - 1) + 1);
         s.spawn(value.inout(), |value| *value += 1);
     });
@@ -86,9 +86,9 @@ fn sessions() {
     everywhere!("sessions", rt => session(rt));
 }
 
-/// Pending tasks with two preconditions each. A task behind data meets one, and a thread meets the
-/// other.
-fn doors<E: Engine>(rt: &Runtime<E>) {
+/// Pending tasks with two preconditions each. A task on a datum satisfies one, and a thread
+/// satisfies the other.
+fn external_tasks<E: Engine>(rt: &Runtime<E>) {
     let (order, sum, met) = (Handle::new(0), Handle::new(0), AtomicUsize::new(0));
     let count = sized(50, 500);
     rt.scope(|s| {
@@ -114,19 +114,19 @@ fn doors<E: Engine>(rt: &Runtime<E>) {
 
 #[test]
 fn pending_tasks() {
-    everywhere!("pending tasks", rt => doors(rt));
+    everywhere!("pending tasks", rt => external_tasks(rt));
 }
 
-/// A task fails behind a gate, so all tasks that it poisons wait for it. Tasks that the failure
-/// does not concern run.
+/// A task fails after a latch opens, so every task that it poisons is still waiting. Tasks that do
+/// not depend on the failure run.
 fn poison<E: Engine>(rt: &Runtime<E>) {
     let data: Vec<_> = (0..4).map(Handle::new).collect();
-    let (gate, ran) = (Gate::default(), AtomicUsize::new(0));
+    let (latch, ran) = (Latch::default(), AtomicUsize::new(0));
     let by_source = |error: &Error| matches!(error.kind(), Kind::Poisoned { by } if by.name() == Some("source"));
     let error = rt.scope(|s| {
-        let opens = Opens(&gate);
+        let opens = Opens(&latch);
         s.task("source").nest(data[0].inout(), |s, _data| {
-            s.block_on(gate.opened());
+            s.block_on(latch.opened());
             resume_unwind(Box::new("no"));
         });
         let mut poisoned = Vec::new();
@@ -151,21 +151,21 @@ fn failures() {
     everywhere!("failures", rt => poison(rt));
 }
 
-/// Cancels a scope while tasks wait for data, for their turn, and for a thread outside.
+/// Cancels a scope while tasks wait for data, for an exclusive access, and for another thread.
 fn cancel<E: Engine>(rt: &Runtime<E>) {
     let (data, other, untouched) = (Handle::new(0), Handle::new(0), Handle::new(0));
-    let (gate, ran) = (Gate::default(), AtomicUsize::new(0));
+    let (latch, ran) = (Latch::default(), AtomicUsize::new(0));
     let result = rt.scope(|s| {
-        let opens = Opens(&gate);
+        let opens = Opens(&latch);
         let pending = s.external().pending(|| must_not_run());
         let held = pending.hold();
         drop(pending);
         s.wait(s.spawn(untouched.inout(), |value| *value += 1)).unwrap();
         let first = s.nest((data.inout(), other.commutative()), |s, _held| {
-            s.block_on(gate.opened());
+            s.block_on(latch.opened());
             ran.fetch_add(1, Relaxed);
         });
-        // Once the scope is cancelled, `first` has started, or it never starts.
+        // When the scope is cancelled, `first` has started, or it never starts.
         for _ in 0..20 {
             s.spawn(data.read(), |_| must_not_run());
             s.spawn((data.inout(), other.commutative()), |_| must_not_run());

@@ -1,5 +1,4 @@
-//! Each body runs once, on every pool with few workers and many. No body is lost, and none runs
-//! twice.
+//! Each body runs exactly once, on every pool, with few workers and with many.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -8,8 +7,8 @@ use millpond::{Inline, Spawn, on_runtime};
 
 use crate::common::{builder, limit, tasks};
 
-/// Seconds for a run of 10^7 tasks. The pool may be slow, with more workers than cores, on a
-/// machine that has other work.
+/// The time limit in seconds for a run of 10^7 tasks. The pool may be slow, with more workers than
+/// cores, on a busy machine.
 const LIMIT: u64 = 300;
 
 /// Task `n` spawns `2n + 1` and `2n + 2`.
@@ -29,7 +28,7 @@ fn node<'s, S: Spawn<'s>>(s: &S, n: usize, seen: &'s [AtomicU8]) {
 fn on_every_pool_with_few_workers_and_many() {
     for row in POOLS {
         for workers in [1, 2, 3, 8] {
-            // A task that may run at its spawn goes through the pool all the same.
+            // Tasks that could run at their spawn go through the pool, too.
             let builder = builder(workers).inline(Inline::Never);
             // Takes the first scheme, not the default one. The default may be the stack, which
             // takes no pool.

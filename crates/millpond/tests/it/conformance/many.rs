@@ -5,34 +5,35 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use millpond::catalogue::Names;
 use millpond::{Builder, Engine, Handle, Inline, Runtime, Spawn};
 
-use super::gate::{Gate, Opens};
+use super::latch::{Latch, Opens};
 use super::on_every_row;
 use crate::common::{builder, deep, sized};
 
-/// The one scheme whose releases look through a generation (TG §4.1).
+/// The only scheme whose releases scan a generation (TG §4.1).
 const LOOKS_THROUGH: &str = "graph";
 
-/// As many tasks as are outstanding at once. A task takes some 150 bytes.
+/// The number of outstanding tasks. A task takes about 150 bytes.
 fn outstanding() -> usize {
     sized(10_000, deep(200_000, 1_000_000))
 }
 
-/// Without a window.
+/// A runtime without a window.
 fn unbounded() -> Builder {
     builder(2).window(usize::MAX >> 16)
 }
 
-/// Many reads behind one task that is held, by a door that opens when all are there; then a writer.
+/// One task is held until a pending task opens the latch, after all reads are spawned. A writer
+/// follows the reads.
 fn readers<E: Engine>(rt: &Runtime<E>, names: Names<'_>) {
     let count = if names.scheme == LOOKS_THROUGH { outstanding().min(10_000) } else { outstanding() };
-    let (value, gate, ran) = (Handle::new(1), Gate::default(), AtomicUsize::new(0));
+    let (value, latch, ran) = (Handle::new(1), Latch::default(), AtomicUsize::new(0));
     rt.scope(|s| {
-        let _opens = Opens(&gate);
-        let door = s.external().pending(|| gate.open());
-        let last = door.hold();
-        drop(door);
+        let _opens = Opens(&latch);
+        let pending = s.external().pending(|| latch.open());
+        let last = pending.hold();
+        drop(pending);
         s.nest(value.inout(), |s, mut value| {
-            s.block_on(gate.opened());
+            s.block_on(latch.opened());
             *s.wait_on(&mut value).unwrap() += 1;
         });
         for _ in 0..count {
@@ -51,19 +52,19 @@ fn outstanding_reads_of_one_datum() {
     on_every_row!(120, "reads of one datum", unbounded(), rt, names => readers(rt, names));
 }
 
-/// Many tasks on 500 data, behind one task that has all of them.
+/// Many tasks on 500 data. They wait for one task that accesses all of these data.
 fn chains<E: Engine>(rt: &Runtime<E>) {
     let chains = 500;
     let count = outstanding() / chains * chains;
     let data: Vec<_> = (0..chains).map(|_| Handle::new(0)).collect();
-    let gate = Gate::default();
+    let latch = Latch::default();
     rt.scope(|s| {
-        let _opens = Opens(&gate);
+        let _opens = Opens(&latch);
         let all: Vec<_> = data.iter().map(Handle::inout).collect();
-        s.nest(all, |s, _all| s.block_on(gate.opened()));
+        s.nest(all, |s, _all| s.block_on(latch.opened()));
         for i in 0..count {
             let place = i / chains;
-            // Order matters: each task checks its place.
+            // The order matters: each task checks its position.
             s.spawn(data[i % chains].inout(), move |value| {
                 *value = if *value == place { place + 1 } else { usize::MAX }
             });
@@ -78,14 +79,14 @@ fn outstanding_chains() {
     on_every_row!(120, "chains", unbounded(), rt => chains(rt));
 }
 
-/// Generations of many tasks next to each other: every edge that a graph may need.
+/// Consecutive generations of many tasks. A graph may need every edge between them.
 fn generations<E: Engine>(rt: &Runtime<E>) {
     let (count, rounds) = (sized(200, 500), 4);
-    let (value, gate) = (Handle::new(0), Gate::default());
+    let (value, latch) = (Handle::new(0), Latch::default());
     let [reads, shares] = [(); 2].map(|()| AtomicUsize::new(0));
     rt.scope(|s| {
-        let _opens = Opens(&gate);
-        s.nest(value.inout(), |s, _value| s.block_on(gate.opened()));
+        let _opens = Opens(&latch);
+        s.nest(value.inout(), |s, _value| s.block_on(latch.opened()));
         for round in 0..rounds {
             let (reads, shares) = (&reads, &shares);
             for _ in 0..count {
@@ -111,12 +112,12 @@ fn neighbouring_generations_of_many() {
     on_every_row!(60, "neighbouring generations", unbounded(), rt => generations(rt));
 }
 
-/// What a task of 1 to 20 accesses does: adds what it reads to what it changes.
+/// The body of a task with 1 to 20 accesses: adds what it reads to what it changes.
 fn mix(reads: &[u64], changed: &mut u64) {
     *changed = reads.iter().fold(changed.wrapping_mul(3) + 1, |sum, read| sum.wrapping_add(*read));
 }
 
-/// The data of task `i`: the first is changed, and so is every fourth; the others are read.
+/// The data of task `i`. It changes the first and every fourth one, and reads the others.
 fn places(i: usize, data: usize) -> impl Iterator<Item = (usize, bool)> {
     (0..1 + i % 20).map(move |k| ((i * 7 + k) % data, k % 4 == 0))
 }

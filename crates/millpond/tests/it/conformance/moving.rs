@@ -1,5 +1,5 @@
-//! Handles that go from runtime to runtime of different schemes, and runtimes of different schemes at once: a scope that
-//! claims a handle begins with metadata that mean nothing to it (`Meta`).
+//! Handles that move between runtimes with different schemes, and such runtimes at the same time. A
+//! scope that claims a handle starts with metadata of another scheme (`Meta`).
 
 use std::thread;
 
@@ -9,14 +9,14 @@ use millpond::{Engine, Handle, Kind, Runtime, Spawn, Sum, on_runtime};
 
 use crate::common::{builder, join_all, limit, must_not_run, sized};
 
-/// One runtime of each scheme.
+/// One runtime for each scheme.
 fn runtimes(workers: usize) -> Vec<AnyRuntime> {
     let build =
         |scheme| AnyRuntime::build(builder(workers), Names { scheme, ..Names::default() }).expect("it has a row");
     SCHEMES.iter().map(|row| build(row.name)).collect()
 }
 
-/// Uses a datum in a mode; what it makes of the value.
+/// Uses a datum in a mode. Returns the new value.
 fn touch<'s, S: Spawn<'s>>(s: &S, datum: &Handle<i64, S::Brand>, mode: Mode, value: &mut i64) {
     let before = *value;
     match mode {
@@ -41,7 +41,7 @@ fn touch<'s, S: Spawn<'s>>(s: &S, datum: &Handle<i64, S::Brand>, mode: Mode, val
     }
 }
 
-/// Uses a datum in all modes, one of them last and several times.
+/// Uses a datum in all modes. Repeats one of them several times, as the last one.
 fn use_up_to<'s, S: Spawn<'s>>(s: &S, datum: &Handle<i64, S::Brand>, last: Mode, value: &mut i64) {
     Mode::ALL.iter().for_each(|&mode| touch(s, datum, mode, value));
     (0..3).for_each(|_| touch(s, datum, last, value));
@@ -61,7 +61,7 @@ fn a_handle_goes_from_one_to_the_other() {
             for (from, to) in all.iter().flat_map(|from| all.iter().map(move |to| (from, to))) {
                 for &last in Mode::ALL {
                     use_in_a_scope(from, &datum, last, &mut value);
-                    // At once another use, which must not wait for what was before.
+                    // A second use at the same time. It must not wait for earlier uses.
                     on_runtime!(to, rt => rt.scope(|s| touch(s, &datum, last, &mut value))).unwrap();
                 }
             }
@@ -70,7 +70,7 @@ fn a_handle_goes_from_one_to_the_other() {
     });
 }
 
-/// The same through sessions, which claim handles, too, and through a scope in the closure of another one.
+/// The same through sessions, which also claim handles, and through a nested scope in a closure.
 #[test]
 fn a_handle_goes_through_sessions_and_inner_scopes() {
     limit(60, "sessions and inner scopes", || {
@@ -86,7 +86,8 @@ fn a_handle_goes_through_sessions_and_inner_scopes() {
             on_runtime!(outer, rt => rt.scope(|s| {
                 touch(s, datum, Mode::Inout, value);
                 s.wait(s.spawn(datum.commutative(), |_| ())).unwrap();
-                // Nothing is outstanding, so the inner scope may have it, and then the outer one again.
+                // Nothing is outstanding, so the inner scope may use it, and then the outer scope
+                // again.
                 use_in_a_scope(inner, datum, Mode::Concurrent, value);
                 use_up_to(s, datum, Mode::Reduce, value);
             }))
@@ -96,7 +97,7 @@ fn a_handle_goes_through_sessions_and_inner_scopes() {
     });
 }
 
-/// What one runtime failed to produce is missing in the next, until a `write` there.
+/// A datum that is poisoned on one runtime is poisoned on the next, until a `write` there.
 #[test]
 fn poison_goes_with_a_handle() {
     limit(60, "poison", || {
@@ -114,7 +115,7 @@ fn poison_goes_with_a_handle() {
     });
 }
 
-/// Chains with readers between; each task checks its place.
+/// Chains with readers between. Each task checks its position.
 fn work<E: Engine>(rt: &Runtime<E>, tasks: usize) {
     let data: Vec<_> = (0..4).map(|_| Handle::new(0)).collect();
     rt.scope(|s| {
@@ -143,7 +144,7 @@ fn two_at_once() {
     });
 }
 
-/// Bodies of one runtime open scopes on another one, and wait for its sessions.
+/// Bodies of one runtime open scopes on another, and wait for sessions of that runtime.
 fn visit<E: Engine>(rt: &Runtime<E>, other: &Runtime) {
     let sum = Handle::new(0);
     rt.scope(|s| {
@@ -174,7 +175,7 @@ fn bodies_that_visit_another_runtime() {
         for workers in [1, 2] {
             let all = runtimes(workers);
             let home: Runtime = builder(workers).build().unwrap();
-            // Each with the default one: a square would take long to compile.
+            // Each scheme with the default one. All pairs would take too long to compile.
             all.iter().for_each(|any| on_runtime!(any, rt => visit(rt, &home)));
         }
     });

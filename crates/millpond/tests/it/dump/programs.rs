@@ -1,4 +1,5 @@
-//! Dumps of whole programs: many tasks, none, failing ones, several runtimes, many callers.
+//! Dumps of whole programs: with many tasks, no tasks, failing tasks, several runtimes and many
+//! callers.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Barrier;
@@ -9,7 +10,7 @@ use millpond::record::dump::State;
 use millpond::{Handle, Inline, Spawn};
 
 use super::dumping;
-use super::gate::{empty, find};
+use super::latch::{empty, find};
 use crate::common::{builder, join_all, limit, must_not_run, runtime};
 
 #[test]
@@ -84,7 +85,7 @@ fn many_are_counted_first() {
             assert_eq!(lines[0], "millpond: 302 unfinished; 1 worker, tasks run by each: 0");
             assert_eq!(lines[1], "300 × look: waits for data");
             assert!(lines.contains(&"1 × first: is ready: no worker has taken it"), "{text}");
-            // The closure runs, and is shown.
+            // The closure is running, so the dump shows it.
             assert_eq!(
                 (lines[4], *lines.last().unwrap()),
                 (&*dump.unfinished[0].label.to_string(), "... and 202 more")

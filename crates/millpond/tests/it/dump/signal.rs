@@ -1,4 +1,4 @@
-//! Dumps on a signal. What is printed is looked at from another process.
+//! Dumps on a signal. Another process reads the output.
 
 use std::io::Read;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -9,10 +9,10 @@ use millpond::{BuildError, Inline, Runtime, Spawn};
 use signal_hook::consts::{SIGKILL, SIGSEGV, SIGSTOP, SIGUSR1, SIGUSR2};
 use signal_hook::low_level::{raise, register, unregister};
 
-use super::gate::gate;
+use super::latch::latch;
 use crate::common::{alone, builder, limit};
 
-/// A dump and its last line.
+/// Whether the text contains that many dumps, each with its last line.
 fn has_dumps(text: &str, dumps: usize) -> bool {
     text.matches("millpond: ").count() == dumps && text.ends_with('\n')
 }
@@ -34,31 +34,31 @@ fn a_dump_on_a_signal() {
 fn gets_a_signal() {
     limit(50, "a signal got", || {
         static OTHER: AtomicUsize = AtomicUsize::new(0);
-        // SAFETY: an atomic addition may stand in a handler.
+        // SAFETY: a signal handler may use an atomic addition.
         let other = unsafe { register(SIGUSR1, || _ = OTHER.fetch_add(1, SeqCst)) }.unwrap();
         let asks = |workers| builder(workers).inline(Inline::Never).dump_on_signal(SIGUSR1).build().unwrap();
         let (rt, idle) = (asks(2), asks(1));
         let _deaf = builder(1).dump_on_signal(SIGUSR2).build().unwrap();
-        let (body, gate) = gate();
+        let (body, latch) = latch();
         rt.scope(|s| {
             s.task("stuck").index([7]).priority(1).spawn((), move |()| body());
-            gate.entered();
+            latch.entered();
             raise(SIGUSR1).unwrap();
-            // Until both dumps were read.
+            // Until the other process has read both dumps.
             std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
-            gate.open();
+            latch.open();
         })
         .unwrap();
         assert_eq!(OTHER.load(SeqCst), 1, "the handler that was there before");
         drop((rt, idle));
-        // Still caught, so it ends nothing; nor is anything printed.
+        // The signal is still caught, so it ends nothing. It prints nothing, either.
         raise(SIGUSR1).unwrap();
         assert_eq!(OTHER.load(SeqCst), 2);
         unregister(other);
     });
 }
 
-/// Those of runtimes.
+/// The runtime threads of this process.
 fn threads() -> usize {
     let names = std::fs::read_dir("/proc/self/task").expect("Linux has it");
     let name = |task: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(task.ok()?.path().join("comm")).ok();
@@ -83,7 +83,7 @@ fn many_come_and_go() {
                 raise(SIGUSR1).unwrap();
             }
         }
-        // Those that print end soon, and no thread joins them. They keep no runtime alive.
+        // The printing threads end soon. No thread joins them, and they keep no runtime alive.
         while threads() > 0 {
             thread::sleep(Duration::from_millis(1));
         }

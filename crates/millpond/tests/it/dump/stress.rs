@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use millpond::{Handle, Inline, Runtime, Spawn, Sum};
 
-use super::gate::empty;
+use super::latch::empty;
 use crate::common::{builder, join_all, limit, sized};
 
-/// Numbers without a pattern (a xorshift generator).
+/// A xorshift random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -21,12 +21,12 @@ impl Dice {
     }
 }
 
-/// A scope of random tasks on a few data.
+/// A scope with random tasks on a few data.
 fn program(rt: &Runtime, seed: u64) {
     let (mut dice, data) = (Dice(seed), [0, 1, 2].map(Handle::new));
     let mut log = Handle::new(0);
     let _failed = rt.scope(|s| {
-        let door = s.external();
+        let external = s.external();
         for i in 0..60 {
             let (a, b) = (&data[dice.below(3) as usize], &data[dice.below(3) as usize]);
             let task = s.task("task").index([i]);
@@ -43,7 +43,7 @@ fn program(rt: &Runtime, seed: u64) {
                     _ = s.wait(value);
                 }
                 8 => _ = s.wait_on(&mut log),
-                9 => drop(door.task("pending").pending(|| ()).hold()),
+                9 => drop(external.task("pending").pending(|| ()).hold()),
                 10 => _ = millpond::join(|| 1, || 2),
                 _ => {
                     task.nest((a.inout(), log.commutative()), |s, (mut a, log)| {
@@ -88,11 +88,12 @@ fn dumps_while_programs_run() {
     });
 }
 
-/// What the account costs: `cargo test --profile max -p millpond --test it -- --ignored --nocapture dump::stress::cost`.
+/// The cost of the records for dumps: `cargo test --profile max -p millpond --test it -- --ignored
+/// --nocapture dump::stress::cost`.
 #[test]
 #[ignore = "a measurement"]
 fn cost() {
-    /// A body of a microsecond or so.
+    /// A body of about a microsecond.
     fn body() {
         let start = Instant::now();
         while start.elapsed().as_nanos() < 1000 {}

@@ -1,4 +1,4 @@
-//! The watchdog names the body that keeps a worker. What is printed is looked at from another process.
+//! The watchdog names the body that keeps a worker busy. Another process reads the output.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use millpond::{BuildError, Handle, Inline, Runtime, Spawn};
 
-use super::gate::gate;
+use super::latch::latch;
 use crate::common::{alone, builder, limit};
 
 fn watched(workers: usize) -> Runtime {
@@ -26,19 +26,19 @@ fn it_names_a_body_that_keeps_its_worker() {
     });
 }
 
-/// Ends when it has been told of, and the standard input is closed.
+/// Ends after the watchdog has reported it and stdin is closed.
 #[test]
 #[ignore = "run by `it_names_a_body_that_keeps_its_worker`, in a process of its own"]
 fn a_body_keeps_its_worker() {
     limit(50, "a body", || {
-        let (rt, (body, gate)) = (watched(2), gate());
+        let (rt, (body, latch)) = (watched(2), latch());
         rt.scope(|s| {
-            let gate = gate;
+            let latch = latch;
             s.task("long").index([7]).priority(1).spawn((), move |()| body());
-            gate.entered();
+            latch.entered();
             (0..100).for_each(|_| drop(s.task("short").spawn((), |()| ())));
             _ = std::io::stdin().read_line(&mut String::new());
-            gate.open();
+            latch.open();
         })
         .expect("nothing fails");
     });
@@ -48,7 +48,7 @@ fn a_body_keeps_its_worker() {
 fn it_counts_the_bodies_that_cannot_go_on() {
     limit(60, "a watchdog", || {
         let told = |text: &str| text.contains("suspended bod");
-        let text = alone("dump::watchdog::a_body_stands_below_another", told);
+        let text = alone("dump::watchdog::a_body_waits_below_another", told);
         assert!(
             text.contains("has been in `inner` for ") && text.contains("while it holds 1 suspended body"),
             "{text}"
@@ -58,7 +58,7 @@ fn it_counts_the_bodies_that_cannot_go_on() {
 
 #[test]
 #[ignore = "run by `it_counts_the_bodies_that_cannot_go_on`, in a process of its own"]
-fn a_body_stands_below_another() {
+fn a_body_waits_below_another() {
     limit(50, "a body", || {
         let rt = watched(1);
         rt.scope(|s| {
@@ -86,7 +86,7 @@ fn nothing_is_long() {
         let rt = builder(2).watchdog(Duration::from_secs(10)).build().expect("in range");
         let (session, sum) = (rt.session(), Handle::new(0));
         (0..100).for_each(|_| drop(session.spawn(sum.inout(), |sum| *sum += 1)));
-        // While nothing is open the watchdog sleeps.
+        // While no scope or session is open, the watchdog sleeps.
         session.close().wait().expect("nothing fails");
         std::thread::sleep(Duration::from_millis(50));
     });
@@ -112,12 +112,12 @@ fn the_runtime_ends_while_the_error_output_is_not_read() {
 #[test]
 #[ignore = "run by `the_runtime_ends_while_the_error_output_is_not_read`, in a process of its own"]
 fn the_error_output_is_full() {
-    // A late thread could not say so.
+    // A thread that is late could not report it.
     std::thread::spawn(|| {
         std::thread::sleep(Duration::from_secs(50));
         std::process::abort();
     });
-    let (rt, (body, gate)) = (watched(2), gate());
+    let (rt, (body, latch)) = (watched(2), latch());
     let written = Arc::new(AtomicUsize::new(0));
     let fills = Arc::clone(&written);
     std::thread::spawn(move || {
@@ -131,10 +131,10 @@ fn the_error_output_is_full() {
         std::thread::sleep(Duration::from_millis(100));
     }
     rt.scope(|s| {
-        let gate = gate;
+        let latch = latch;
         s.task("long").priority(1).spawn((), move |()| body());
-        gate.entered();
-        // Long enough for the watchdog to tell of it.
+        latch.entered();
+        // Longer than the watchdog's limit.
         std::thread::sleep(Duration::from_millis(200));
     })
     .expect("nothing fails");

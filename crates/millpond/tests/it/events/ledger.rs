@@ -1,4 +1,4 @@
-//! What is known of each body, event by event, and the rules that the events keep.
+//! The state of each body, event by event, and the rules that events must follow.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,45 +10,51 @@ use millpond::record::{Cause, Event, Id, Role, Track, What};
 
 use Rule::*;
 
-/// What a sink was told, in that order.
+/// The events that a sink received, in order.
 pub type Told = Vec<(Track, Event)>;
 
-/// What the events of a recording promise. A body is *over* when it has ended, and is complete if it can have children
-/// that go on without it.
+/// The rules for the events of a recording. A body is *over* when it has ended and its children are
+/// complete, if it can have children that outlive it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// Along a track, time does not run backwards.
+    /// On a track, time never decreases.
     TimeGoesOn,
-    /// A body is opened or spawned once, before anything else is told of it.
+    /// A body is opened or spawned once, before any other event of it.
     ComesOnce,
-    /// A scope is opened by the body that runs on its track, or by one that waits for just this scope on another track.
+    /// A body opens a scope on the track on which it runs. A body that waits for that scope may
+    /// open it on another track.
     OpenedByWhoRuns,
-    /// A task is the child of a body that is not over; the half of a join, of the one that runs on its track.
+    /// The parent of a task is not over. The parent of a join's half runs on the track of the
+    /// spawn.
     HasSpawner,
-    /// The name, the indices and the accesses of a task follow its spawn at once.
+    /// A task's name, indices and accesses follow its spawn directly.
     FollowsSpawn,
-    /// A task is granted what it waits for before it starts, a body while it waits.
+    /// A task's accesses are granted before it starts. The accesses of a waiting body are granted
+    /// while it waits.
     GrantedToWhoWaits,
-    /// A task starts once at most, and not after it has ended.
+    /// A task starts at most once, and never after its end.
     StartsOnce,
-    /// What starts on top of another body is a child of one that runs on that track, or of one whose scope that uses.
+    /// A body that starts on top of another one is its child, or the child of a body whose scope it
+    /// uses.
     StartsOnSpawner,
-    /// What a body does, it does where it runs, or where the closure of a scope runs that it has opened, or where it waits
-    /// for a scope of another runtime; waiting and joining, on top of that track. Only a session runs nowhere.
+    /// A body acts on the track on which it runs. It may also act where the closure of its own
+    /// scope runs, or where it waits for a scope of another runtime. It must be on top to wait or
+    /// join. A session runs on no track.
     ActsWhereItRuns,
-    /// A body that waits is resumed on that track, while nothing runs there.
+    /// A waiting body is resumed on the track of the event, while no body runs there.
     ResumedWhereItWaits,
-    /// What a body has waited for, or has the result of, is over: a task, a scope, what it has spawned on a datum.
+    /// What a body has waited for is over: a task, a scope, or its children on a datum.
     WaitIsOver,
-    /// A body ends once: on top of its track, or without a start, and then not well.
+    /// A body ends once: on top of its track, or without a start and with an error.
     EndsOnce,
-    /// A scope, a session or a parent is complete once, after it has ended; nothing else is.
+    /// A scope, a session or a parent is complete once, after its end. No other body has this
+    /// event.
     CompletesOnce,
     /// A body is over after its children.
     OverAfterChildren,
-    /// Nothing runs on an idle worker.
+    /// No body runs on an idle worker.
     IdleRunsNothing,
-    /// In the end every body is over, and nothing runs.
+    /// At the end of the recording every body is over, and no body runs.
     AllIsOver,
 }
 
@@ -58,15 +64,16 @@ impl Rule {
     }
 }
 
-/// A rule that is broken.
+/// A broken rule.
 pub struct Breach {
     rule: Rule,
-    /// The event that breaks it, and those before; none if it is the end that does.
+    /// The event that breaks it, and the events before. `None` if the end of the recording breaks
+    /// it.
     last: Told,
     ledger: Ledger,
 }
 
-/// Replays what was told of whole scopes, by a clock that gives every moment once.
+/// Replays the events of whole scopes. The clock returns each time once.
 pub fn breach(told: &Told) -> Option<Breach> {
     let mut ledger = Ledger::default();
     let mut in_time: Vec<_> = told.iter().enumerate().collect();
@@ -88,7 +95,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// Whether it can have children that go on without it.
+    /// Whether the body can have children that outlive it.
     fn completes(self) -> bool {
         matches!(self, Kind::Scope | Kind::Session | Kind::Task(Role::Parent))
     }
@@ -97,7 +104,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Spawned,
-    /// On that track, perhaps with others on top.
+    /// Runs on that track, perhaps below other bodies.
     Runs(u32),
     Waits {
         track: u32,
@@ -108,29 +115,29 @@ enum State {
     Over,
 }
 
-/// What is known of a body.
+/// The state of a body.
 #[derive(Debug)]
 struct Body {
     kind: Kind,
-    /// The body that spawned it, or that opened the scope. 0 if there is none.
+    /// The body that spawned it or opened the scope, or 0.
     spawner: Id,
     state: State,
-    /// The body that runs on its track after it has ended. 0 if there is none.
+    /// The body that runs on its track after it has ended, or 0.
     below: Id,
-    /// How many children are not over.
+    /// The number of children that are not over.
     children: u32,
-    /// Which children use a datum, in its last version.
+    /// The children that use the current version of each datum.
     uses: HashMap<u64, Vec<(Id, Mode)>>,
 }
 
-/// What is known of a track.
+/// The state of a track.
 #[derive(Debug, Default)]
 struct Line {
-    /// How many events were told before its last one.
+    /// The number of events before its last one.
     told: usize,
-    /// The body that runs there, on top of others; 0 is none.
+    /// The body on top of the track, or 0.
     top: Id,
-    /// The task that was spawned, if nothing but what it is has been told since.
+    /// The task that was spawned, if since then only events that describe it have followed.
     spawned: Id,
 }
 
@@ -164,7 +171,7 @@ impl Ledger {
                 self.declared(spawned, mode, datum)
             }
             What::Granted { task, by, access } => {
-                // Any thread may satisfy a precondition, in a body or outside of all bodies.
+                // Any thread may satisfy a precondition, in a body or not.
                 ActsWhereItRuns.kept_if(access != Event::PRECONDITION || by == top)?;
                 self.granted(task, access)
             }
@@ -239,7 +246,7 @@ impl Ledger {
         let spawner = self.body(task)?.spawner;
         let uses = self.body(spawner)?.uses.entry(datum).or_default();
         if mode == Mode::Write {
-            // Of a new version.
+            // The access belongs to a new version.
             uses.clear();
         }
         uses.push((task, mode));
@@ -249,7 +256,7 @@ impl Ledger {
     fn granted(&mut self, task: Id, access: u16) -> Result<(), Rule> {
         let body = self.body(task)?;
         GrantedToWhoWaits.kept_if(match access {
-            // It waits wherever it is used, and that may be in no body.
+            // A body can wait for it anywhere, and that place may be in no body.
             Event::WAIT if body.kind == Kind::Session => body.state != State::Over,
             Event::WAIT => matches!(body.state, State::Waits { cause: Cause::Datum | Cause::Written, .. }),
             _ => body.state == State::Spawned,
@@ -265,7 +272,7 @@ impl Ledger {
         self.runs(track, task)
     }
 
-    /// It runs from now on, on top of what runs there.
+    /// It runs from now on, on top of the other bodies of that track.
     fn runs(&mut self, track: u32, id: Id) -> Result<(), Rule> {
         let below = mem::replace(&mut self.line(track).top, id);
         self.body(id).map(|body| (body.state, body.below) = (State::Runs(track), below))
@@ -280,7 +287,8 @@ impl Ledger {
         })
     }
 
-    /// Whether a body waits on that track for a scope of another runtime, whose closure may use its scope.
+    /// Whether a body waits on that track for a scope of another runtime, whose closure may use the
+    /// body's scope.
     fn is_away(&self, track: u32, state: State) -> bool {
         let State::Waits { track: here, cause: Cause::Join, on } = state else { return false };
         here == track && self.bodies.get(&on).is_some_and(|scope| scope.kind == Kind::Scope)
@@ -290,7 +298,8 @@ impl Ledger {
         self.around(inner).any(|around| around == outer)
     }
 
-    /// The body, and, if it is a scope's closure, whose handles and scopes it can use: who opened it, and so on.
+    /// The body. For a scope's closure, also the bodies whose handles and scopes it can use: the
+    /// opener, its opener, and so on.
     fn around(&self, id: Id) -> impl Iterator<Item = Id> {
         let opener = |id: &Id| self.bodies.get(id).filter(|body| body.kind == Kind::Scope).map(|body| body.spawner);
         iter::successors(Some(id), opener)
@@ -305,7 +314,7 @@ impl Ledger {
         self.body(id).map(|body| body.state = State::Runs(track))
     }
 
-    /// Whether nothing is left of what a body waited for.
+    /// Whether everything that a body waited for is over.
     fn was_waited_for(&self, id: Id, cause: Cause, on: u64) -> bool {
         let bodies = self.around(id).filter_map(|around| self.bodies.get(&around));
         let mut uses = bodies.filter_map(|body| body.uses.get(&on)).flatten();
@@ -323,7 +332,7 @@ impl Ledger {
         let refused = state == State::Spawned && !ok;
         EndsOnce.kept_if(refused || state == State::Runs(track) && top == id)?;
         if !refused {
-            // Who has opened a scope goes on when that is complete.
+            // The opener of a scope continues when the scope is complete.
             self.line(track).top = if kind == Kind::Scope { 0 } else { below };
         }
         self.body(id)?.state = State::Ended;

@@ -1,4 +1,4 @@
-//! Programs whose bodies start, stand still, fail and end in every way there is.
+//! Programs whose bodies start, wait, fail and end in every possible way.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
@@ -7,10 +7,10 @@ use millpond::{Handle, In, Prod, Runtime, Scope, Spawn, Sum, for_each, join};
 
 use crate::common::{builder, join_all, must_not_run};
 
-/// Opens scopes and sessions on a runtime, and leaves none open.
+/// Opens scopes and sessions on a runtime. Leaves none open.
 pub struct Program {
     pub name: &'static str,
-    /// How many scopes it opens within no body.
+    /// The number of scopes that it opens outside all bodies.
     pub roots: usize,
     pub run: fn(&Runtime),
 }
@@ -48,7 +48,7 @@ programs! {
     1 an_outer_scope_in_one_of_another_runtime,
 }
 
-/// Fails quietly: a panic without the message that the hook would print.
+/// Fails quietly: a panic without the message of the hook.
 fn fail() -> ! {
     resume_unwind(Box::new("quiet"))
 }
@@ -59,7 +59,7 @@ fn fail_if(bad: bool) {
     }
 }
 
-/// Runs what may panic.
+/// Runs code that may panic.
 fn attempt<R>(f: impl FnOnce() -> R) {
     drop(catch_unwind(AssertUnwindSafe(f)));
 }
@@ -160,7 +160,8 @@ fn cancelled_tasks(rt: &Runtime) {
     cancelled.unwrap_err();
 }
 
-/// The last one is met by the closure of the scope, a task or a thread of its own, or is dropped.
+/// Satisfies the last precondition in the scope's closure, in a task or on another thread, or drops
+/// it.
 fn preconditions(rt: &Runtime) {
     let failed = rt.scope(|s| {
         for i in 0..12 {
@@ -213,7 +214,7 @@ fn turns(rt: &Runtime) {
     done.unwrap();
 }
 
-/// For tasks, for data, and for room where the window is small.
+/// Waits for tasks, for data, and for room in a small window.
 fn waits(rt: &Runtime) {
     let (a, b) = (Handle::new(0), Handle::new(0));
     let done = rt.scope(|s| {
@@ -252,7 +253,7 @@ fn futures(rt: &Runtime) {
     done.unwrap();
 }
 
-/// One after the other, and what is waited for after them.
+/// Scopes one after the other, and a wait for something that was spawned after them.
 fn scopes_in_bodies(rt: &Runtime) {
     let inner = || rt.scope(|s| s.wait(s.spawn((), |()| ())).unwrap()).unwrap();
     let done = rt.scope(|s| {
@@ -324,7 +325,7 @@ fn sessions_in_bodies(rt: &Runtime) {
     rt.scope(|s| (0..6).for_each(|_| drop(s.spawn((), |()| a_session(rt))))).unwrap();
 }
 
-/// A session, used from wherever this is called.
+/// A session, used by the thread or body that calls this function.
 fn a_session(rt: &Runtime) {
     let (session, mut a) = (rt.session(), Handle::new(0));
     let leaf = session.spawn(a.inout(), |a| *a += 1);
@@ -336,7 +337,7 @@ fn a_session(rt: &Runtime) {
     session.close().wait().unwrap();
 }
 
-/// More than have seats.
+/// The number of callers: more than there are seats.
 fn callers(rt: &Runtime) {
     let call = || {
         let done = rt.scope(|s| {
@@ -392,7 +393,7 @@ fn sessions_of_another_runtime(rt: &Runtime) {
     rt.scope(|s| (0..6).for_each(|_| drop(s.spawn((), |()| a_session(&away))))).unwrap();
 }
 
-/// The closure of `inner`'s scope uses a scope of `rt` that is open around it.
+/// The closure of `inner`'s scope uses an enclosing scope of `rt`.
 fn outer_scope_within(rt: &Runtime, inner: &Runtime) {
     let mut a = Handle::new(0);
     let done = rt.scope(|outer| {

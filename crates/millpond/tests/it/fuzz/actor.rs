@@ -1,4 +1,4 @@
-//! Actors: threads that take the steps of a program one by one.
+//! Actors: threads that run the steps of a program one by one.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use millpond::{Engine, Root, Scope, Spawn, on_runtime};
 
 use super::kept::Kept;
 use super::ledger::{Kind, Life, forget, may_forget_threads};
-use super::program::{By, Deed, Door, Fire, Held, InScope, InSession, Joined, Released, Step, Task, WaitsFor};
+use super::program::{By, Deed, External, Fire, Held, InScope, InSession, Joined, Released, Step, Task, WaitsFor};
 use super::session::{Data, OpenSession, check_number, common};
 use super::slots::{Outside, Waits, poll_times, wait_for};
 use super::work::{Work, knock, pending, spawn};
@@ -17,11 +17,11 @@ use super::world::{Awaited, Expected, Job, Join, Out, World, pause};
 
 pub struct Actor {
     world: Arc<World>,
-    /// Those that it has not dropped.
+    /// The runtimes that it has not dropped.
     runtimes: Vec<Option<Kept>>,
 }
 
-/// In the closure of a scope, waiting is the scope's: others may need the worker.
+/// In the closure of a scope, wait through the scope: other tasks may need the worker.
 impl<B, E: Engine> Waits for Scope<'_, '_, B, E> {
     fn until(&self, future: Pin<&mut dyn Future<Output = ()>>) {
         self.block_on(future);
@@ -105,7 +105,7 @@ impl Actor {
         }
     }
 
-    /// A session, when all before this turn have used it.
+    /// A session, after all uses before this turn.
     fn session(&self, at: &dyn Waits, session: usize, turn: usize) -> OpenSession {
         let open = wait_for(at, self.world.sessions[session].take(turn));
         Arc::into_inner(open).expect("each actor has dropped its copy before the end of its turn")
@@ -133,7 +133,7 @@ impl Actor {
         }
     }
 
-    /// The closure of a task, with what it takes along.
+    /// The closure of a task, with its captures.
     fn work(&self, at: &dyn Waits, task: &Task, waits: &[WaitsFor], objects: Kind, life: Option<&Arc<Life>>) -> Work {
         let of_deeds = task.deeds.iter().filter_map(|deed| match deed {
             Deed::Join { join, .. } => Some(*join),
@@ -167,7 +167,7 @@ impl Actor {
             || on_runtime!(&*runtime, rt => rt.scope(|s| self.closure(s, scope, steps, &mut data, &life))),
         ));
         let left = life.alive();
-        // Perhaps the last one.
+        // This may be the last owner.
         drop(runtime);
         world.ledger.check(left == 0, || format!("scope {scope} has ended, and {left} of its closures are there"));
         match (result, domain.panics) {
@@ -231,7 +231,7 @@ impl Actor {
         }
     }
 
-    /// A step on the open scope; the join that is kept until its end.
+    /// A step on the open scope. Returns the join that is kept until the scope's end.
     fn here<'s, E: Engine>(
         &self,
         s: &'s Scope<'s, 'static, Root, E>,
@@ -252,8 +252,8 @@ impl Actor {
                 }
                 self.end_local(s, join, expected, *how);
             }
-            InScope::Door(plan) => self.door(s, plan, objects, life),
-            InScope::Gate(gate) => _ = world.gates[*gate].set(s.scope_handle()),
+            InScope::External(plan) => self.external(s, plan, objects, life),
+            InScope::PassHandle(handle) => _ = world.handles[*handle].set(s.scope_handle()),
             InScope::Crowd { threads, tasks } => crowd(world, s, *threads, tasks, life),
             InScope::Quiesce => s.quiesce(),
             InScope::QuiesceOr(signal) => {
@@ -265,12 +265,18 @@ impl Actor {
         None
     }
 
-    fn door<'s, E: Engine>(&self, s: &'s Scope<'s, 'static, Root, E>, plan: &Door, objects: Kind, life: &Arc<Life>) {
-        let (world, door) = (&self.world, s.external());
+    fn external<'s, E: Engine>(
+        &self,
+        s: &'s Scope<'s, 'static, Root, E>,
+        plan: &External,
+        objects: Kind,
+        life: &Arc<Life>,
+    ) {
+        let (world, external) = (&self.world, s.external());
         let work = self.work(s, &plan.task, &plan.waits, objects, Some(life));
         let waits = plan.task.parent.iter().flat_map(|parent| &parent.waits);
         waits.chain(&plan.waits).for_each(|wait| fire(world, wait));
-        let pending = pending(door, plan, work);
+        let pending = pending(external, plan, work);
         for hold in &plan.holds {
             let precondition = pending.hold();
             match hold {
@@ -286,14 +292,14 @@ impl Actor {
     }
 }
 
-/// A hand is to fire what a task waits for.
+/// A hand will fire the signal that a task waits for.
 fn fire(world: &World, wait: &WaitsFor) {
     if let WaitsFor::Signal(signal, how) | WaitsFor::SignalOnce(signal, how) = *wait {
         world.bag.push(Job::Fire(signal, how));
     }
 }
 
-/// Threads that make tasks and meet their preconditions, all at the same time.
+/// Threads that spawn tasks and satisfy their preconditions, all at the same time.
 fn crowd<'s, E: Engine>(
     world: &Arc<World>,
     s: &'s Scope<'s, 'static, Root, E>,
@@ -301,13 +307,13 @@ fn crowd<'s, E: Engine>(
     tasks: &[Task],
     life: &Arc<Life>,
 ) {
-    let door = s.external();
+    let external = s.external();
     thread::scope(|scope| {
         for tasks in tasks.chunks(tasks.len().div_ceil(threads).max(1)) {
             scope.spawn(move || {
                 for task in tasks {
                     let work = Work::new(world, task, Kind::Heap, Some(life));
-                    let pending = door.pending(move || drop(work.run()));
+                    let pending = external.pending(move || drop(work.run()));
                     let (first, second) = (pending.hold(), pending.hold());
                     drop(pending);
                     first.satisfy();

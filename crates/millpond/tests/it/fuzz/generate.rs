@@ -1,11 +1,13 @@
 //! Random life cycle programs.
 //!
-//! The steps of all actors are drawn in one order. A step waits only for steps before it, and for tasks; tasks wait for hands and
-//! for tasks before them. What a thread may wait for in the closure of a scope is bounded by what [`Runtime::scope`] says:
+//! The steps of all actors are drawn in one order. A step waits only for earlier steps and for
+//! tasks. Tasks wait for hands and for earlier tasks. In the closure of a scope, the rules of
+//! [`Runtime::scope`] limit what a thread may wait for:
 //!
-//! - it waits by the scope, which runs other tasks meanwhile;
-//! - from within the first runtime it may call the second one, never the other way round; and tasks of the second wait for
-//!   tasks of the second only. (A body that waits on the seat of a caller goes on when that one is back.)
+//! - It waits through the scope, which runs other tasks meanwhile.
+//! - In the first runtime it may call the second one, never the reverse. Tasks of the second
+//!   runtime wait only for tasks of the second runtime. (A body that waits on a caller's seat
+//!   continues when the caller returns.)
 //!
 //! [`Runtime::scope`]: millpond::Runtime::scope
 
@@ -28,13 +30,13 @@ pub struct Generator {
     pub sessions: Vec<SessionState>,
     pub joins: Vec<JoinState>,
     actors: Vec<ActorState>,
-    /// How many permits may be forgotten yet.
+    /// The number of permits that may still be forgotten.
     pub permits: usize,
     /// With their scopes.
-    gates: Vec<(usize, usize)>,
+    handles: Vec<(usize, usize)>,
     /// Whether tasks and drops may fail.
     pub faulty: bool,
-    /// Whether something may be forgotten; and even what keeps threads.
+    /// Whether anything may be forgotten, and whether that includes values that keep threads.
     pub forgets: bool,
     pub forgets_threads: bool,
 }
@@ -51,20 +53,20 @@ struct ActorState {
     released: [bool; 2],
 }
 
-/// An open scope, or what is outside of all.
+/// An open scope, or the place outside all scopes.
 struct Frame {
     scope: Option<usize>,
     runtime: usize,
-    /// Within a scope of another runtime: no other actor is waited for.
+    /// Within a scope of another runtime: waits for no other actor.
     away: bool,
     steps: Vec<Step>,
 }
 
-/// What the actor may do where it is.
+/// What the actor may do in this place.
 #[derive(Clone, Copy)]
 pub struct Place {
     pub actor: usize,
-    /// The least runtime that it may wait for.
+    /// The smallest runtime that it may wait for.
     pub least: usize,
     pub away: bool,
 }
@@ -90,7 +92,7 @@ fn config(rng: &mut Rng, calm: bool) -> Config {
         config.idle = Idle::Busy;
     }
     if calm {
-        // Its threads may be left behind, asleep.
+        // Its threads may remain, asleep.
         (config.workers, config.idle, config.names) = (1, Idle::Hybrid, Names::default());
     }
     config
@@ -116,7 +118,7 @@ pub fn program(seed: u64) -> Program {
         joins: 0,
         signals: 0,
         items,
-        gates: 0,
+        handles: 0,
         tasks: 0,
     };
     let outside = || Frame { scope: None, runtime: 0, away: false, steps: Vec::new() };
@@ -129,7 +131,7 @@ pub fn program(seed: u64) -> Program {
         joins: Vec::new(),
         actors: (0..actors).map(actor).collect(),
         permits: if forgets { 4 } else { 0 },
-        gates: Vec::new(),
+        handles: Vec::new(),
         faulty,
         forgets,
         forgets_threads,
@@ -155,7 +157,7 @@ impl Generator {
         }
         let sessions = std::mem::take(&mut self.sessions);
         for session in sessions {
-            // Some are left to the end.
+            // Some remain until the end.
             if self.rng.percent(80) {
                 let actor = self.rng.below(self.actors.len());
                 self.end_session(actor, &session);
@@ -188,7 +190,7 @@ impl Generator {
         Place { actor, least, away: frames.iter().any(|frame| frame.away) }
     }
 
-    /// Whether the actor has the runtime still, and may call it where it is.
+    /// Whether the actor still has the runtime, and may call it in this place.
     pub fn may_call(&self, place: Place, runtime: usize) -> bool {
         runtime >= place.least && runtime < self.program.runtimes.len() && !self.actors[place.actor].released[runtime]
     }
@@ -247,13 +249,13 @@ impl Generator {
         }
     }
 
-    /// Sessions of a runtime that the actor may not wait for are not ended there.
+    /// An actor does not end sessions of a runtime that it may not wait for.
     fn may_end(&self, actor: usize) -> bool {
         let place = self.place(actor);
         !place.away && self.sessions.iter().all(|session| self.program.domains[session.domain].runtime >= place.least)
     }
 
-    /// A join of a session that no other thread ends: of this runtime at least.
+    /// A join of a session that no other thread ends, of this runtime or a later one.
     pub fn take_join(&mut self, least: usize) -> Option<usize> {
         let free = |join: &&JoinState| !join.taken && join.runtime >= least;
         let those: Vec<_> = (0..self.joins.len()).filter(|&join| free(&&self.joins[join])).collect();
@@ -298,7 +300,7 @@ impl Generator {
         let scope = frame.scope.expect("an open scope");
         self.program.domains[scope].number = self.models[scope].number;
         self.push(actor, Step::Scope { scope, steps: frame.steps });
-        // Perhaps it was the last to use the runtime.
+        // This may have been the last use of the runtime.
         if self.rng.percent(20) {
             self.release(actor, frame.runtime);
         }
@@ -332,12 +334,12 @@ impl Generator {
             },
             8 => self.crowd(scope),
             9..12 => {
-                let gate = self.program.gates;
-                self.program.gates += 1;
-                self.gates.push((gate, scope));
-                InScope::Gate(gate)
+                let handle = self.program.handles;
+                self.program.handles += 1;
+                self.handles.push((handle, scope));
+                InScope::PassHandle(handle)
             }
-            12..20 => InScope::Door(self.door(place, scope)),
+            12..20 => InScope::External(self.external(place, scope)),
             _ => {
                 let task = self.task(place, scope, false);
                 let how = match self.rng.below(10) {
@@ -365,15 +367,15 @@ impl Generator {
     }
 
     fn knock(&mut self, actor: usize) {
-        if self.gates.is_empty() {
+        if self.handles.is_empty() {
             return;
         }
-        let (gate, scope) = self.rng.pick(&self.gates);
+        let (handle, scope) = self.rng.pick(&self.handles);
         let task = self.plain_task(scope);
         let kind = self.rng.pick(&[Through::Leaf, Through::Future, Through::FromALeaf, Through::InPlace]);
         let (stays, by) = (self.rng.percent(60), self.rng.pick(&[By::Actor, By::Hand, By::Hand, By::LateHand]));
         let signal = self.signal();
-        self.push(actor, Step::Knock(Knock { gate, kind, task, signal, stays, by }));
+        self.push(actor, Step::Knock(Knock { handle, kind, task, signal, stays, by }));
     }
 }
 

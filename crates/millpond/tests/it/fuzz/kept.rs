@@ -1,4 +1,4 @@
-//! What keeps a runtime. The drop of the last one waits for the bodies of sessions that run.
+//! References that keep a runtime. The drop of the last one waits for running bodies of sessions.
 
 use std::cell::RefCell;
 use std::mem;
@@ -15,12 +15,12 @@ thread_local! {
     static DROPPERS: RefCell<Option<Droppers>> = const { RefCell::new(None) };
 }
 
-/// This thread is a hand: bodies wait for it, so another thread drops what it would drop.
+/// This thread is a hand. Bodies wait for it, so another thread drops its values.
 pub fn never_wait(droppers: &Droppers) {
     DROPPERS.set(Some(droppers.clone()));
 }
 
-/// Keeps a runtime.
+/// Keeps a runtime alive.
 #[derive(Clone)]
 pub struct Kept(Option<Arc<AnyRuntime>>);
 

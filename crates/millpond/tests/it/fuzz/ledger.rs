@@ -1,5 +1,5 @@
-//! What must come out: each value is dropped once, each body runs once at most, and what waits for a scope finds nothing of
-//! it left.
+//! The expected results. Each value is dropped once, and each body runs at most once. After a wait
+//! for a scope, nothing of that scope remains.
 
 use std::mem;
 use std::panic::resume_unwind;
@@ -9,14 +9,14 @@ use std::thread;
 
 use crate::common::Mutex;
 
-/// The values that one program may make.
+/// The maximum number of values in one program.
 const VALUES: usize = 2048;
 
 pub struct Ledger {
-    /// By value: whether it may leak, how often it was dropped.
+    /// For each value: whether it may leak, and how often it was dropped.
     values: Box<[(AtomicBool, AtomicU8)]>,
     made: AtomicUsize,
-    /// By task: whether it must run, how often it did.
+    /// For each task: whether it must run, and how often it did.
     tasks: Box<[(AtomicBool, AtomicU8)]>,
     faults: Mutex<Vec<String>>,
 }
@@ -48,7 +48,7 @@ impl Ledger {
         Tracked { ledger: self.clone(), id, heap, bomb: kind == Kind::Bomb }
     }
 
-    /// A task is spawned that must run.
+    /// Records the spawn of a task that must run.
     pub fn due(&self, task: usize) {
         self.tasks[task].0.store(true, Relaxed);
     }
@@ -58,12 +58,12 @@ impl Ledger {
         self.check(before == 0, || format!("task {task} runs a second time"));
     }
 
-    /// Whether all values are gone that must be.
+    /// Whether all values that must be dropped are dropped.
     pub fn is_empty(&self) -> bool {
         self.kept().next().is_none()
     }
 
-    /// Whether all tasks have run that must.
+    /// Whether all tasks that must run have run.
     pub fn all_ran(&self) -> bool {
         self.missing().next().is_none()
     }
@@ -79,13 +79,13 @@ impl Ledger {
         (0..made).filter(is_kept)
     }
 
-    /// Whether a value has leaked, that may.
+    /// Whether a value that may leak has leaked.
     pub fn has_leaks(&self) -> bool {
         let leaks = |(may, dropped): &(AtomicBool, AtomicU8)| may.load(SeqCst) && dropped.load(SeqCst) == 0;
         self.values.iter().any(leaks)
     }
 
-    /// What is wrong when everything has ended.
+    /// The errors after everything has ended.
     pub fn faults(&self) -> Vec<String> {
         let mut faults = mem::take(&mut *self.faults.lock());
         faults.extend(self.kept().map(|id| format!("value {id} was not dropped")));
@@ -101,13 +101,14 @@ fn mark(id: usize) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     Heap,
-    /// Without memory of its own, so that it may leak.
+    /// Without heap memory, so that it may leak.
     Light,
     /// Its drop panics.
     Bomb,
 }
 
-/// A value whose drop is counted. What it has on the heap shows a use after its drop to the sanitizers.
+/// A value whose drops are counted. It has heap memory, so that sanitizers report a use after its
+/// drop.
 pub struct Tracked {
     ledger: Arc<Ledger>,
     id: usize,
@@ -116,23 +117,23 @@ pub struct Tracked {
 }
 
 impl Tracked {
-    /// A look at it.
-    pub fn look(&self) {
+    /// Checks the value.
+    pub fn verify(&self) {
         if let Some(heap) = &self.heap {
             let found = **heap as u32 as u64;
             self.ledger.check(found == mark(self.id), || format!("value {} is spoilt: {found:#x}", self.id));
         }
     }
 
-    /// A change of it.
+    /// Checks and writes the value.
     pub fn change(&mut self) {
-        self.look();
+        self.verify();
         if let Some(heap) = &mut self.heap {
             **heap += 1 << 32;
         }
     }
 
-    /// Its drop does not panic.
+    /// Makes a value whose drop does not panic.
     pub fn defused(mut self) -> Self {
         self.bomb = false;
         self
@@ -141,7 +142,7 @@ impl Tracked {
 
 impl Drop for Tracked {
     fn drop(&mut self) {
-        self.look();
+        self.verify();
         let before = self.ledger.values[self.id].1.fetch_add(1, SeqCst);
         self.ledger.check(before == 0, || format!("value {} is dropped a second time", self.id));
         if self.bomb && !thread::panicking() {
@@ -150,7 +151,7 @@ impl Drop for Tracked {
     }
 }
 
-/// How many closures of a scope there are.
+/// The number of live closures of a scope.
 #[derive(Default)]
 pub struct Life(AtomicUsize);
 
@@ -176,7 +177,7 @@ impl Drop for Lives {
     }
 }
 
-/// `mem::forget`, of what a leak checker can still find.
+/// `mem::forget` for a value that a leak checker can still find.
 pub fn forget<T>(value: T) {
     static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
     if cfg!(millpond_asan) {
@@ -186,8 +187,8 @@ pub fn forget<T>(value: T) {
     }
 }
 
-/// Whether something may be forgotten that keeps threads: a few times in a process. Not if a leak checker looks, which sees of a
-/// thread only the stack that it is on.
+/// Whether a value that keeps threads may be forgotten. This happens a few times in a process. It
+/// never happens under a leak checker, which sees only a thread's current stack.
 pub fn may_forget_threads() -> bool {
     static FORGOTTEN: AtomicUsize = AtomicUsize::new(0);
     !cfg!(millpond_asan) && FORGOTTEN.fetch_add(1, Relaxed) < 16

@@ -1,8 +1,9 @@
-//! Life cycle programs: what several threads do with runtimes, sessions, scopes and what comes of these.
+//! Life cycle programs: several threads that use runtimes, sessions, scopes, and values from these.
 //!
-//! *Actors* are threads that open, spawn, wait and end. *Hands* are threads that never wait: they meet preconditions, wake
-//! futures, drop joins and so on, in any order and with any delay. Every task that waits, waits for hands or for tasks of
-//! sessions; so each task ends, whatever the actors do, and no program may hang.
+//! *Actors* are threads that open, spawn, wait and end. *Hands* are threads that never wait: they
+//! satisfy preconditions, wake futures and drop joins, in any order and with any delay. A waiting
+//! task waits for hands or for tasks of sessions. So each task ends, whatever the actors do, and no
+//! program may hang.
 
 use std::fmt;
 
@@ -40,18 +41,19 @@ impl Config {
 pub struct Program {
     pub seed: u64,
     pub runtimes: Vec<Config>,
-    /// What each actor does.
+    /// The steps of each actor.
     pub actors: Vec<Vec<Step>>,
     pub hands: usize,
-    /// Whether all seats of the first runtime are taken by callers that do nothing, so that others work in annexes.
+    /// Whether idle callers take all seats of the first runtime, so that other callers get caller
+    /// contexts.
     pub sitters: bool,
-    /// What sessions and scopes come to, by their numbers.
+    /// The outcomes of sessions and scopes, by number.
     pub domains: Vec<Domain>,
-    /// How many there are of each.
+    /// The number of each kind.
     pub joins: usize,
     pub signals: usize,
     pub items: Vec<Item>,
-    pub gates: usize,
+    pub handles: usize,
     pub tasks: usize,
 }
 
@@ -59,7 +61,8 @@ pub struct Program {
 #[derive(Clone, Debug, Default)]
 pub struct Domain {
     pub runtime: usize,
-    /// It may be cancelled at any time, so nothing is sure: a token cancels it, or a session's end, or the end of its runtime.
+    /// It may be cancelled at any time: by a token, the end of a session, or the end of its
+    /// runtime. So no outcome is certain.
     pub cancels: bool,
     /// A session that keeps its runtime until it has ended.
     pub keeps: bool,
@@ -69,22 +72,22 @@ pub struct Domain {
     pub may_fail: bool,
     /// It returns a failure.
     pub must_fail: bool,
-    /// The number's value in the end, if it is known.
+    /// The final value of the number, if it is known.
     pub number: Option<u64>,
-    /// Its object's versions fail when they are dropped.
+    /// The drops of its object's versions panic.
     pub bombs: bool,
-    /// Its data are forgotten in the end, and not dropped.
+    /// Its data are forgotten at the end, and not dropped.
     pub forgets: bool,
     /// The closure panics at its end.
     pub panics: bool,
 }
 
-/// A counted item: hands look at its value and use it.
+/// A counted item. Hands read its value and use it.
 #[derive(Clone, Debug)]
 pub struct Item {
     pub uses: Vec<Use>,
     pub looks: usize,
-    /// How often who waits for it goes on without it.
+    /// How often a waiter gives up and continues without it.
     pub releases: usize,
     pub bomb: bool,
 }
@@ -98,15 +101,15 @@ pub enum Use {
     Forgotten,
 }
 
-/// What an actor does.
+/// The steps of an actor.
 #[derive(Clone, Debug)]
 pub enum Step {
     Pause(u32),
-    /// Opens a session, and leaves it for the next.
+    /// Opens a session, and leaves it for the next actor.
     Open {
         session: usize,
     },
-    /// Takes the session when its turn has come, and leaves it again; of a shared one, at any time.
+    /// Takes the session in its turn, and returns it. Uses a shared session at any time.
     Use {
         session: usize,
         turn: usize,
@@ -117,7 +120,7 @@ pub enum Step {
         turn: usize,
         how: End,
     },
-    /// Ends a join of a session, which is there, or comes.
+    /// Ends a join of a session. If there is no join yet, it waits for one.
     Join {
         join: usize,
         how: Joined,
@@ -128,12 +131,12 @@ pub enum Step {
     },
     /// A step on the innermost open scope.
     Here(InScope),
-    /// Comes to a scope through its gate, if that is there.
+    /// Spawns a task through a scope handle, if the handle exists.
     Knock(Knock),
     Dump {
         runtime: usize,
     },
-    /// The actor drops the runtime, which others may still have.
+    /// The actor drops its reference to the runtime. Others may keep theirs.
     Release {
         runtime: usize,
         how: Released,
@@ -147,7 +150,7 @@ pub enum Released {
     Forgotten,
 }
 
-/// A step on a session or a scope that is no spawn.
+/// A step on a session or a scope, other than a spawn.
 #[derive(Clone, Copy, Debug)]
 pub enum Common {
     Set(u64),
@@ -164,11 +167,11 @@ pub enum Common {
 
 #[derive(Clone, Debug)]
 pub enum InSession {
-    /// The join is left for the step that takes it.
+    /// Leaves the join for the step that takes it.
     Spawn {
         task: Task,
         join: usize,
-        /// Through a permit, whose future is polled so often before it is awaited.
+        /// Takes a permit. The permit's future is polled this often before it is awaited.
         permit: Option<usize>,
         /// The step that ends the join cancels the task.
         cancelled: bool,
@@ -177,42 +180,42 @@ pub enum InSession {
     Common(Common),
 }
 
-/// What becomes of a wait for room.
+/// The outcome of a wait for room.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reserved {
-    /// The future is polled so often, and dropped with the permit that it may have given.
+    /// Polls the future this often, and drops it with the permit that it may contain.
     Polled(usize),
-    /// The permit is not used.
+    /// Does not use the permit.
     Dropped,
-    /// Nor here, and another thread drops it.
+    /// Does not use it, and another thread drops it.
     Elsewhere,
-    /// Two wait; one gives up, and the other goes on to wait.
+    /// Two waiters. One gives up, and the other continues to wait.
     OneOfTwo,
-    /// The window is smaller by one for good.
+    /// Forgets the permit: the window is smaller by 1 from then on.
     Forgotten,
 }
 
 /// How a session ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum End {
-    /// Its end is waited for, after so many polls.
+    /// Polls this often, then waits for the end.
     Closed(usize),
     /// The actor awaits the end. (A body waits.)
     Awaited,
     /// A hand awaits it.
     AwaitedByAHand,
-    /// The future is polled so often, and dropped.
+    /// Polls the future this often, and drops it.
     Polled(usize),
-    /// The same by a hand.
+    /// The same on a hand.
     PolledByAHand(usize),
     Detached,
     Dropped,
-    /// With all that it has.
+    /// Including all its values.
     Forgotten,
 }
 
 impl End {
-    /// Whether what was spawned before it runs, as long as the runtime is there.
+    /// Whether the earlier spawns run while the runtime exists.
     pub fn lets_run(self) -> bool {
         matches!(self, End::Closed(_) | End::Awaited | End::AwaitedByAHand | End::Detached)
     }
@@ -223,15 +226,15 @@ impl End {
 pub enum Joined {
     Dropped,
     Forgotten,
-    /// Its value is waited for.
+    /// Waits for its value.
     Waited,
-    /// It is polled so often, then dropped: a waker stays with the task.
+    /// Polls it this often, then drops it. A waker remains in the task.
     Polled(usize),
-    /// A hand polls it, and drops it some time.
+    /// A hand polls it, and drops it later.
     ByAHand(usize),
     /// A hand awaits it.
     AwaitedByAHand,
-    /// Dropped when everything has ended.
+    /// Drops it when everything has ended.
     Late,
 }
 
@@ -243,29 +246,29 @@ pub enum InScope {
         now: bool,
         how: Joined,
     },
-    Door(Door),
-    Gate(usize),
-    /// Threads that make tasks through the door at the same time.
+    External(External),
+    PassHandle(usize),
+    /// Threads that spawn external tasks at the same time.
     Crowd {
         threads: usize,
         tasks: Vec<Task>,
     },
     Quiesce,
-    /// Until the scope is quiet or a signal comes.
+    /// Waits until the scope is quiet or a signal fires.
     QuiesceOr(usize),
     Common(Common),
 }
 
-/// A task that comes through a door.
+/// An external task.
 #[derive(Clone, Debug)]
-pub struct Door {
+pub struct External {
     pub kind: Through,
     pub task: Task,
-    /// What it waits for after it has started.
+    /// What it waits for after its start.
     pub waits: Vec<WaitsFor>,
     /// How its preconditions end.
     pub holds: Vec<Held>,
-    /// Whether a hand drops what makes it start, or the actor.
+    /// Whether a hand or the actor drops its initial precondition.
     pub by_a_hand: bool,
 }
 
@@ -276,21 +279,21 @@ pub enum Through {
     Future,
     /// A future that a leaf starts.
     FromALeaf,
-    /// A leaf that waits in its middle.
+    /// A leaf that waits in the middle of its body.
     InPlace,
 }
 
-/// A task that comes through a gate.
+/// A task that is spawned through a scope handle.
 #[derive(Clone, Debug)]
 pub struct Knock {
-    pub gate: usize,
-    /// A leaf, a future, or what starts or waits for one.
+    pub handle: usize,
+    /// A leaf, a future, or a leaf that starts or waits for a future.
     pub kind: Through,
     pub task: Task,
     pub signal: Option<usize>,
-    /// It keeps the scope until a hand drops that.
+    /// It keeps the scope open until a hand drops the guard.
     pub stays: bool,
-    /// By a hand, perhaps when everything has ended.
+    /// A hand drops it, perhaps after everything has ended.
     pub by: By,
 }
 
@@ -314,28 +317,28 @@ pub enum WaitsFor {
     Signal(usize, Fire),
     /// A join of a session.
     Join(usize),
-    /// It polls the join once, and drops it.
+    /// Polls the join once, and drops it.
     JoinOnce(usize),
-    /// It leaves a waker with the signal, and goes on.
+    /// Leaves a waker with the signal, and continues.
     SignalOnce(usize, Fire),
-    /// An item, to be put.
+    /// An item that will be put.
     Item(usize),
-    /// The tasks that it has spawned.
+    /// Its own children.
     Children,
 }
 
-/// How a hand wakes who waits for a signal.
+/// How a hand wakes the waiters of a signal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fire {
     Once,
-    /// It wakes for nothing first.
+    /// Wakes them once too early.
     Early,
     Twice,
-    /// Once more when everything has ended.
+    /// Wakes them again when everything has ended.
     Late,
-    /// And forgets the wakers.
+    /// Also forgets the wakers.
     Forgetting,
-    /// Drops the wakers: no thread will wake the future.
+    /// Drops the wakers: no thread wakes the future.
     Lost,
 }
 
@@ -343,23 +346,23 @@ pub enum Fire {
 pub struct Task {
     pub id: usize,
     pub access: Access,
-    /// What it changes the number by, or to.
+    /// The amount that it adds to the number, or its new value.
     pub by: u64,
     pub finds: Finds,
     pub fails: Fails,
-    /// It runs, and once.
+    /// It runs exactly once.
     pub sure: bool,
     pub value: Value,
     pub deeds: Vec<Deed>,
     pub parent: Option<Parent>,
 }
 
-/// What is known of the number that a task finds.
+/// What is known of the number that a task reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Finds {
     Anything,
     Exactly(u64),
-    /// Of a shared session: what the actor has added itself.
+    /// In a shared session: the additions of the actor itself.
     AtLeast(u64),
 }
 
@@ -369,7 +372,7 @@ pub struct Parent {
     pub waits: Vec<WaitsFor>,
 }
 
-/// What a task uses: one mode of the number or of the object of its session or scope.
+/// The access of a task: one mode of the number or of the object of its session or scope.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Access {
     None,
@@ -388,13 +391,13 @@ pub enum Access {
 pub enum Fails {
     No,
     Panics,
-    /// By an error that its body returns.
+    /// Its body returns an error.
     Returns,
-    /// By the drop of what it has captured.
+    /// The drop of its captures panics.
     Bomb,
 }
 
-/// What a task returns.
+/// The result of a task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
     None,
@@ -405,13 +408,13 @@ pub enum Value {
     Bomb,
 }
 
-/// What a body does.
+/// The operations of a body.
 #[derive(Clone, Copy, Debug)]
 pub enum Deed {
     Pause(u32),
-    /// Runs two halves.
+    /// Runs a join.
     Fork,
-    /// Opens a scope, on a runtime that the closure keeps.
+    /// Opens a scope on a runtime that the closure keeps.
     Scope {
         runtime: usize,
     },
@@ -419,12 +422,12 @@ pub enum Deed {
     Session {
         runtime: usize,
     },
-    /// Ends a join of a session, which the closure keeps.
+    /// Ends a join of a session. The closure keeps the join.
     Join {
         join: usize,
         how: Joined,
     },
-    /// Ends a session, which the closure keeps.
+    /// Ends a session. The closure keeps the session.
     End {
         session: usize,
         turn: usize,

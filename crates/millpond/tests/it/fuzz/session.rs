@@ -1,4 +1,4 @@
-//! Sessions of any engine, with their data, and what an actor does with one.
+//! Sessions of any engine with their data, and the steps of actors on them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -48,7 +48,7 @@ pub struct Data<B = Root> {
 }
 
 impl Domain {
-    /// What the values of its object are.
+    /// The values of its object.
     pub fn objects(&self) -> Kind {
         match () {
             () if self.forgets => Kind::Light,
@@ -57,7 +57,7 @@ impl Domain {
         }
     }
 
-    /// Whether this may be its result.
+    /// Whether this result is possible.
     pub fn check(&self, world: &World, of: usize, result: &Result<(), Error>) {
         let ledger = &world.ledger;
         match result {
@@ -74,11 +74,11 @@ impl Data {
         Data { number: Handle::new(1), object: Handle::new(world.ledger.value(domain.objects())) }
     }
 
-    /// Ends them, when their scope has ended or before.
+    /// Ends them, after the end of their scope or before.
     pub fn end(self, world: &World, domain: &Domain) {
         match domain.forgets {
             true => forget(self),
-            // In the number's place the value of the object may fail.
+            // The value of the object may fail instead of the number.
             false => [Box::new(move || drop(self.object)) as Box<dyn FnOnce()>, Box::new(move || drop(self.number))]
                 .into_iter()
                 .for_each(|end| world.guard(end)),
@@ -86,11 +86,11 @@ impl Data {
     }
 }
 
-/// A session with its data. While several actors use it, each has a copy of its `Arc`.
+/// A session with its data. While several actors use it, each has a clone of its `Arc`.
 pub struct OpenSession {
     session: AnySession,
     data: Data,
-    /// Last: the session ends before.
+    /// The last field: the session is dropped before.
     keeps: Option<Kept>,
 }
 
@@ -101,7 +101,7 @@ impl OpenSession {
         OpenSession { session: AnySession::open(runtime), data: Data::new(world, domain), keeps }
     }
 
-    /// Does one thing with it; `work` is that of a task that is spawned.
+    /// Runs one step on it. `work` is the body of a spawned task.
     pub fn use_it(
         this: &mut Arc<Self>,
         at: &dyn Waits,
@@ -115,7 +115,7 @@ impl OpenSession {
                 on_session!(session, session => common(world, of, &*session, data, step));
             }
             (InSession::Common(Common::Look(_) | Common::LookAtObject), None) => {
-                // A look has its datum alone.
+                // The read has exclusive access to its datum.
                 let mut own = Data::new(world, &world.program.domains[of]);
                 on_session!(&this.session, session => {
                     common(world, of, session, &mut own, &Common::Look(None));
@@ -142,7 +142,7 @@ impl OpenSession {
         }
     }
 
-    /// Ends it; `at` is where an actor does.
+    /// Ends it. `at` is the actor's place.
     pub fn end(self, at: Option<&dyn Waits>, world: &Arc<World>, of: usize, how: End) {
         let domain = &world.program.domains[of];
         let OpenSession { session, data, keeps } = self;
@@ -205,7 +205,7 @@ impl OpenSession {
                 forget(session);
                 data.end(world, domain);
             }
-            // On another thread, and its tasks may use them yet.
+            // On another thread. Its tasks may still use them.
             End::Dropped | End::Forgotten if of.is_multiple_of(3) && !domain.forgets => {
                 world.bag.push(Job::Discard(Box::new(data)));
                 drop(session);
@@ -222,7 +222,7 @@ impl OpenSession {
     }
 }
 
-/// The end of a session was waited for.
+/// A thread waited for the end of the session.
 fn closed_with(world: &World, of: usize, result: &Result<(), Error>, data: Data) {
     let domain = &world.program.domains[of];
     domain.check(world, of, result);
@@ -257,7 +257,7 @@ fn reserve<E: Engine>(at: &dyn Waits, session: &Session<E>, how: Reserved) {
     }
 }
 
-/// A step on a scope or a session, whose data the thread has alone.
+/// A step on a scope or a session. The thread has exclusive access to the data.
 pub fn common<'s, S: Spawn<'s>>(world: &World, of: usize, s: &S, data: &mut Data<S::Brand>, step: &Common) {
     match step {
         Common::Look(expected) => {
@@ -269,7 +269,7 @@ pub fn common<'s, S: Spawn<'s>>(world: &World, of: usize, s: &S, data: &mut Data
     }
 }
 
-/// What may happen to data that others use.
+/// A step on data that others use.
 fn set_or_cancel<'s, S: Spawn<'s>>(world: &World, of: usize, s: &S, data: &Data<S::Brand>, step: &Common) {
     match step {
         Common::Set(value) => s.set(&data.number, *value),

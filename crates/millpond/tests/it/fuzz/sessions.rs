@@ -1,4 +1,4 @@
-//! The steps of random life cycle programs that use sessions.
+//! The steps of random life cycle programs on sessions.
 
 use super::generate::{Generator, JoinState, Place};
 use super::program::*;
@@ -7,11 +7,11 @@ use super::program::*;
 pub struct SessionState {
     pub domain: usize,
     pub turn: usize,
-    /// How it will end, which decides what is sure.
+    /// How it ends. This decides which outcomes are certain.
     pub how: End,
 }
 
-/// A window that is large enough for permits that are never given back.
+/// A window that is large enough even if permits are never given back.
 const LARGE: usize = 64;
 
 impl Generator {
@@ -27,7 +27,7 @@ impl Generator {
         let domain = &mut self.program.domains[session];
         (domain.keeps, domain.shared) = (keeps, shared);
         if shared && sets {
-            // Some actor sets it before or after another one looks.
+            // An actor sets it before or after another one reads it.
             let model = &mut self.models[session];
             model.number = None;
             model.own.clear();
@@ -61,7 +61,7 @@ impl Generator {
             return;
         }
         let Some(what) = self.in_session(place, session) else { return };
-        // Its task may have taken another session along.
+        // Its task may have taken another session with it.
         let state = self.sessions.iter_mut().find(|state| state.domain == session).expect("it is open");
         let turn = state.turn;
         state.turn += 1;
@@ -94,13 +94,13 @@ impl Generator {
                 self.permits -= 1;
                 Reserved::Forgotten
             }
-            // A permit of its own may be all the room there is.
+            // Its own permit may be all the room that there is.
             _ if window < LARGE => Reserved::Polled(2),
             _ => Reserved::OneOfTwo,
         }
     }
 
-    /// What may be done to a session or a scope that is no spawn.
+    /// A step on a session or a scope, other than a spawn.
     pub fn common(&mut self, of: usize) -> Option<Common> {
         let Domain { cancels, shared, .. } = self.program.domains[of];
         Some(match self.rng.below(7) {
@@ -114,13 +114,13 @@ impl Generator {
             3 => Common::LookAtObject,
             4 if cancels => Common::Cancel { late: false },
             5 if cancels => Common::CancelOnFailure,
-            // Forgotten, its tasks go on until then.
+            // If the data are forgotten, its tasks continue until then.
             6 if !self.forgets_threads => Common::Cancel { late: true },
             _ => return None,
         })
     }
 
-    /// A new value of the number.
+    /// Sets the number.
     fn set(&mut self, domain: usize) -> u64 {
         let value = self.rng.below(1000) as u64;
         let Domain { cancels, shared, .. } = self.program.domains[domain];
@@ -134,7 +134,7 @@ impl Generator {
         self.push(actor, Step::End { session: session.domain, turn: session.turn, how: session.how });
     }
 
-    /// No more is done with a session.
+    /// No further step uses the session.
     pub fn note_end(&mut self, session: &SessionState) {
         self.program.domains[session.domain].number = self.models[session.domain].number;
     }

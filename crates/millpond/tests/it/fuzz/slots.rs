@@ -1,4 +1,4 @@
-//! What actors leave for each other, and what futures of tasks wait for.
+//! Values that actors exchange, and signals that futures of tasks wait for.
 
 use std::future::poll_fn;
 use std::panic::resume_unwind;
@@ -11,7 +11,7 @@ use super::ledger::forget;
 use super::program::Fire;
 use crate::common::Mutex;
 
-/// Where something is left and taken, in turns.
+/// A slot for values, with turns.
 pub struct Slot<T>(Mutex<At<T>>);
 
 struct At<T> {
@@ -35,7 +35,7 @@ impl<T> Slot<T> {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// What is left in this turn, counted from 1.
+    /// Takes the value of this turn. Turns count from 1.
     pub async fn take(&self, turn: usize) -> T {
         poll_fn(|context| {
             let mut at = self.0.lock();
@@ -50,7 +50,7 @@ impl<T> Slot<T> {
         .await
     }
 
-    /// A copy of what is left, in any turn.
+    /// Clones the value, in any turn.
     pub async fn share(&self) -> T
     where
         T: Clone,
@@ -66,7 +66,7 @@ impl<T> Slot<T> {
         .await
     }
 
-    /// The use of a copy has ended, which was a turn.
+    /// Ends the use of a clone, which was a turn.
     pub fn end_turn(&self) {
         let waiting = {
             let mut at = self.0.lock();
@@ -76,16 +76,16 @@ impl<T> Slot<T> {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// What is left in the end.
+    /// The remaining value.
     pub fn rest(&self) -> Option<T> {
         self.0.lock().value.take()
     }
 }
 
-/// What hands fire and tasks wait for.
+/// A signal that hands fire and tasks wait for.
 pub struct Signal {
     state: Mutex<State>,
-    /// Who waits looks again after it has left its waker: it may go on while a hand wakes it.
+    /// A waiter checks again after it has left its waker, so it may continue while a hand wakes it.
     twice: bool,
 }
 
@@ -122,7 +122,7 @@ impl Signal {
         .await;
     }
 
-    /// Fires; the wakers that are called again when everything has ended.
+    /// Fires. Returns the wakers that are called again when everything has ended.
     pub fn fire(&self, how: Fire) -> Vec<Waker> {
         let set = |fired, lost| {
             let mut state = self.state.lock();
@@ -159,7 +159,7 @@ impl Signal {
     }
 }
 
-/// Polls a future once, and drops it: its waker is left behind. The output, if it was ready.
+/// Polls a future once, and drops it. Its waker remains. Returns the output if it was ready.
 pub async fn once<F: Future>(future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     poll_fn(|context| match future.as_mut().poll(context) {
@@ -169,10 +169,10 @@ pub async fn once<F: Future>(future: F) -> Option<F::Output> {
     .await
 }
 
-/// Polls a future so often, with wakers that wake nothing; its output, if it was ready.
+/// Polls a future this often, with wakers that do nothing. Returns the output if it was ready.
 pub fn poll_times<F: Future + ?Sized>(mut future: Pin<&mut F>, times: usize, panics: bool) -> Option<F::Output> {
     for _ in 0..times {
-        // A waker of its own each time, so that the one before is dropped.
+        // A new waker each time, so that the previous one is dropped.
         let waker = Waker::from(Arc::new(None { panics }));
         if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
             return Some(output);
@@ -181,7 +181,7 @@ pub fn poll_times<F: Future + ?Sized>(mut future: Pin<&mut F>, times: usize, pan
     None
 }
 
-/// Whom a waker wakes that is left behind.
+/// The target of a waker that remains.
 struct None {
     panics: bool,
 }
@@ -202,7 +202,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Waits for a future on a thread that works for no runtime.
+/// Waits for a future on a thread that is no worker.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let (mut future, waker) = (pin!(future), Waker::from(Arc::new(Unpark(thread::current()))));
     loop {
@@ -213,7 +213,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// How a thread waits where it is: in the closure of a scope, or outside of all.
+/// How a thread waits: in the closure of a scope, or outside all scopes.
 pub trait Waits {
     fn until(&self, future: Pin<&mut dyn Future<Output = ()>>);
 }

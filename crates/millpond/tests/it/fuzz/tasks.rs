@@ -10,7 +10,8 @@ pub struct Model {
     pub number: Option<u64>,
     pub number_is_poisoned: bool,
     pub object_is_poisoned: bool,
-    /// Of a shared session: by actor, what is the least that it finds. Empty if that is not known either.
+    /// In a shared session: for each actor, the smallest number that it reads. Empty if that is
+    /// unknown, too.
     pub own: Vec<u64>,
 }
 
@@ -20,7 +21,7 @@ impl Generator {
         self.program.tasks - 1
     }
 
-    /// A leaf that uses nothing, and does not fail.
+    /// A leaf that has no access, and does not fail.
     pub fn plain_task(&mut self, domain: usize) -> Task {
         let mut deeds = Vec::new();
         if self.rng.percent(30) {
@@ -42,18 +43,19 @@ impl Generator {
         }
     }
 
-    /// A task with what it takes along.
+    /// A task with its captures.
     fn task_with_deeds(&mut self, place: Place, domain: usize) -> Task {
         let mut task = self.plain_task(domain);
         let runtime = self.rng.below(2);
-        // Of its own runtime at least, and one that the actor still has.
+        // A runtime that the actor still has, and not an earlier one than its own.
         if self.rng.percent(6) && runtime >= self.program.domains[domain].runtime && self.may_call(place, runtime) {
             task.deeds.push(match self.rng.percent(60) {
                 true => Deed::Scope { runtime },
                 false => Deed::Session { runtime },
             });
         }
-        // Not its own; and one whose tasks do not wait for tasks of this runtime, unless it is of it.
+        // Not its own session. Unless the session is of the task's runtime, its tasks do not wait
+        // for tasks of this runtime.
         if self.rng.percent(6) && !place.away && !self.sessions.is_empty() {
             let at = self.rng.below(self.sessions.len());
             let SessionState { domain: session, turn, how } = self.sessions[at];
@@ -78,7 +80,7 @@ impl Generator {
         task
     }
 
-    /// A task that perhaps does not run leaves alone what must come to its end.
+    /// A task that may not run does not use a session whose outcome must be certain.
     fn leave_sure_sessions(&mut self, task: &mut Task) {
         let sure = task.sure;
         task.deeds.retain(|deed| match *deed {
@@ -91,7 +93,7 @@ impl Generator {
         });
     }
 
-    /// A task of a session or a scope. If it may be cancelled by its join, nothing is sure of it.
+    /// A task of a session or a scope. If its join may cancel it, its outcome is not certain.
     pub fn task(&mut self, place: Place, domain: usize, cancelled: bool) -> Task {
         let mut task = self.task_with_deeds(place, domain);
         let (numbers, objects) = (
@@ -129,8 +131,8 @@ impl Generator {
         task
     }
 
-    /// Of a shared session the first task is not known. So none changes the number but by additions, and none that may
-    /// fail poisons anything.
+    /// In a shared session the first task is unknown. So every task changes the number by addition
+    /// only, and no task that may fail poisons anything.
     fn let_commute(&mut self, task: &mut Task, cancelled: bool) {
         match task.access {
             Access::Inout if task.parent.is_some() => task.access = Access::InoutObject,
@@ -143,7 +145,7 @@ impl Generator {
         }
     }
 
-    /// What the task does to its domain, as far as that is known.
+    /// The effect of the task on its domain, as far as it is known.
     fn account(&mut self, task: &mut Task, domain: usize, actor: usize, cancelled: bool) {
         let (plan, model) = (&mut self.program.domains[domain], &mut self.models[domain]);
         let of_object = matches!(task.access, Access::ReadObject | Access::InoutObject | Access::WriteObject);
@@ -169,7 +171,7 @@ impl Generator {
             plan.must_fail |= task.sure;
             match of_object {
                 true => model.object_is_poisoned |= changes,
-                // What is concurrent may change it, too.
+                // Concurrent accesses may change it, too.
                 false if changes || task.access == Access::Concurrent => {
                     (model.number, model.number_is_poisoned) = (None, true);
                 }
@@ -210,7 +212,7 @@ impl Generator {
         Parent { children, waits }
     }
 
-    /// What a task waits for, that hands and other tasks do.
+    /// What a task waits for: hands and other tasks.
     fn waits(&mut self, place: Place, domain: usize, may_be_lost: bool) -> Vec<WaitsFor> {
         let mut waits = Vec::new();
         if self.rng.percent(50) {
@@ -244,7 +246,7 @@ impl Generator {
         waits
     }
 
-    pub fn door(&mut self, place: Place, domain: usize) -> Door {
+    pub fn external(&mut self, place: Place, domain: usize) -> External {
         let mut task = self.task_with_deeds(place, domain);
         let kind =
             self.rng.pick(&[Through::Leaf, Through::Parent, Through::Future, Through::FromALeaf, Through::InPlace]);
@@ -277,10 +279,10 @@ impl Generator {
             plan.must_fail |= task.sure;
         }
         self.leave_sure_sessions(&mut task);
-        Door { kind, task, waits, holds, by_a_hand: self.rng.percent(40) }
+        External { kind, task, waits, holds, by_a_hand: self.rng.percent(40) }
     }
 
-    /// A signal for what waits in a task that came through a gate.
+    /// A signal for the wait in a task that was spawned through a scope handle.
     pub fn signal(&mut self) -> Option<usize> {
         if !self.rng.percent(60) {
             return None;

@@ -12,19 +12,20 @@ use super::session::{Data, OpenSession};
 use super::slots::once;
 use super::world::{Alive, Job, Join, Out, World, pause};
 
-/// What the closure of a task captures.
+/// The captures of a task's closure.
 pub struct Work {
     pub world: Arc<World>,
     pub task: Task,
     /// Its drop may panic.
     token: Tracked,
     life: Option<Arc<Life>>,
-    /// What it ends, or waits for, in the order of its deeds and waits.
+    /// The values that it ends or waits for, in the order of its operations and waits.
     joins: Vec<Join>,
     runtimes: Vec<Kept>,
     sessions: Vec<OpenSession>,
     objects: Kind,
-    /// Dropped last: whatever becomes of a task, its closure is gone before its scope ends.
+    /// The last field to be dropped: in every case, a task's closure is dropped before its scope
+    /// ends.
     _lives: Option<Lives>,
     _alive: Alive,
 }
@@ -49,7 +50,8 @@ impl Work {
         }
     }
 
-    /// With the joins that it ends or waits for, the runtimes that it opens scopes on, and the sessions that it ends.
+    /// With the joins that it ends or waits for, the runtimes on which it opens scopes, and the
+    /// sessions that it ends.
     pub fn with(mut self, joins: Vec<Join>, runtimes: Vec<Kept>, sessions: Vec<OpenSession>) -> Self {
         (self.joins, self.runtimes, self.sessions) = (joins, runtimes, sessions);
         self
@@ -75,7 +77,7 @@ impl Work {
     /// The body.
     pub fn run(mut self) -> Out {
         self.ledger().ran(self.task.id);
-        self.token.look();
+        self.token.verify();
         let deeds = std::mem::take(&mut self.task.deeds);
         for deed in deeds {
             self.do_it(deed);
@@ -109,8 +111,8 @@ impl Work {
             Deed::Pause(turns) => pause(turns),
             Deed::Fork => {
                 let (left, right) = (self.ledger().value(Kind::Heap), self.ledger().value(Kind::Heap));
-                millpond::join(|| left.look(), move || right.look());
-                left.look();
+                millpond::join(|| left.verify(), move || right.verify());
+                left.verify();
             }
             Deed::Session { .. } => {
                 let (runtime, ledger) = (self.runtimes.remove(0), self.ledger().clone());
@@ -118,8 +120,8 @@ impl Work {
                     let session = rt.session();
                     let join = session.spawn((), move |()| ledger.value(Kind::Heap));
                     let left = self.ledger().value(Kind::Heap);
-                    session.nest((), move |s, ()| drop(s.spawn((), move |()| left.look())));
-                    let result = session.wait(join).map(|value| value.look());
+                    session.nest((), move |s, ()| drop(s.spawn((), move |()| left.verify())));
+                    let result = session.wait(join).map(|value| value.verify());
                     result.and(session.close().wait())
                 });
                 self.ledger().check(result.is_ok(), || format!("a session in a body: {result:?}"));
@@ -131,8 +133,8 @@ impl Work {
                 let result = on_runtime!(&*runtime, rt => rt.scope(|s| {
                     let join = s.spawn((), |()| ledger.value(Kind::Heap));
                     let left = ledger.value(Kind::Heap);
-                    s.nest((), move |s, ()| drop(s.spawn((), move |()| left.look())));
-                    s.wait(join).map(|value| value.look())
+                    s.nest((), move |s, ()| drop(s.spawn((), move |()| left.verify())));
+                    s.wait(join).map(|value| value.verify())
                 }));
                 ledger.check(matches!(result, Ok(Ok(()))), || format!("a scope in a body: {result:?}"));
             }
@@ -148,13 +150,13 @@ impl Work {
         }
     }
 
-    /// The joins that it waits for, which come behind those of its deeds.
+    /// The joins that it waits for. They follow those of its operations.
     fn awaited(&mut self) -> std::vec::IntoIter<Join> {
         let ended = self.task.deeds.iter().filter(|deed| matches!(deed, Deed::Join { .. })).count();
         self.joins.split_off(ended).into_iter()
     }
 
-    /// The body of a parent: its children, then what it waits for, then the rest.
+    /// The body of a parent: its children, then its waits, then the rest.
     fn run_parent<'s, S: Spawn<'s>>(mut self, s: &S) -> Out {
         let parent = self.task.parent.take().expect("it is one");
         let mut joins = Vec::new();
@@ -190,7 +192,7 @@ impl Work {
         self.run()
     }
 
-    /// What a future waits for, then the body.
+    /// The waits of a future, then the body.
     async fn run_later(mut self, waits: Vec<WaitsFor>) -> Out {
         let mut awaited = self.awaited();
         for wait in waits {
@@ -217,12 +219,12 @@ impl Work {
     }
 }
 
-/// What an `inout` makes of the number.
+/// The new number after an `inout`.
 pub fn mix(number: u64, by: u64) -> u64 {
     number.wrapping_mul(3).wrapping_add(by)
 }
 
-/// Spawns a task with what it uses of the data.
+/// Spawns a task with its accesses.
 pub fn spawn<'s, S: Spawn<'s>>(s: &S, data: &Data<S::Brand>, work: Work) -> S::Join<Out> {
     let (number, object, by) = (&data.number, &data.object, work.task.by);
     if work.task.parent.is_some() {
@@ -232,7 +234,7 @@ pub fn spawn<'s, S: Spawn<'s>>(s: &S, data: &Data<S::Brand>, work: Work) -> S::J
                 work.run_parent(s)
             }),
             Access::InoutObject => s.nest(object.inout(), move |s, mut object| {
-                drop(s.spawn(object.read(), |object| object.look()));
+                drop(s.spawn(object.read(), |object| object.verify()));
                 drop(s.wait_on(&mut object).map(|mut object| object.change()));
                 work.run_parent(s)
             }),
@@ -271,7 +273,7 @@ pub fn spawn<'s, S: Spawn<'s>>(s: &S, data: &Data<S::Brand>, work: Work) -> S::J
             work.run()
         }),
         Access::ReadObject => s.spawn(object.read(), move |object| {
-            object.look();
+            object.verify();
             work.run()
         }),
         Access::InoutObject => s.spawn(object.inout(), move |object| {
@@ -285,44 +287,46 @@ pub fn spawn<'s, S: Spawn<'s>>(s: &S, data: &Data<S::Brand>, work: Work) -> S::J
     }
 }
 
-/// Makes a task that comes through a door.
-pub fn pending<'s, E: Engine>(door: ExternalTasks<'s, E>, plan: &program::Door, work: Work) -> Pending {
+/// Makes an external task.
+pub fn pending<'s, E: Engine>(external: ExternalTasks<'s, E>, plan: &program::External, work: Work) -> Pending {
     let waits = plan.waits.clone();
     match plan.kind {
-        Through::Leaf => door.pending(move || drop(work.run())),
-        Through::Parent => door.task("parent").pending_nest(move |s| drop(work.run_parent(s))),
-        Through::Future => door.pending_future(async { drop(work.run_later(waits).await) }),
-        Through::FromALeaf => door.pending(move || door.run_future(async { drop(work.run_later(waits).await) })),
-        Through::InPlace => door.pending(move || drop(door.wait_in_place(work.run_later(waits)))),
+        Through::Leaf => external.pending(move || drop(work.run())),
+        Through::Parent => external.task("parent").pending_nest(move |s| drop(work.run_parent(s))),
+        Through::Future => external.pending_future(async { drop(work.run_later(waits).await) }),
+        Through::FromALeaf => {
+            external.pending(move || external.run_future(async { drop(work.run_later(waits).await) }))
+        }
+        Through::InPlace => external.pending(move || drop(external.wait_in_place(work.run_later(waits)))),
     }
 }
 
-/// Comes to a scope through its gate, if that is there and open.
+/// Spawns a task through a scope handle, if the handle exists and is open.
 pub fn knock(world: &Arc<World>, plan: &Knock) {
-    let Some(gate) = world.gates[plan.gate].get() else { return };
+    let Some(handle) = world.handles[plan.handle].get() else { return };
     let work = Work::new(world, &Task { sure: false, ..plan.task.clone() }, Kind::Heap, None);
-    let (gate, waits) = (gate.clone(), plan.signal.map(|signal| WaitsFor::Signal(signal, program::Fire::Once)));
+    let (handle, waits) = (handle.clone(), plan.signal.map(|signal| WaitsFor::Signal(signal, program::Fire::Once)));
     let (id, stays, waits) = (plan.task.id, plan.stays, waits.into_iter().collect::<Vec<_>>());
-    let keeps = move |gate: &ScopeHandle<'static>, world: &World| {
+    let keeps = move |handle: &ScopeHandle<'static>, world: &World| {
         if stays {
-            world.bag.push(Job::Leave(gate.stay()));
+            world.bag.push(Job::Leave(handle.stay()));
         }
     };
-    let inside = gate.clone();
+    let inside = handle.clone();
     let made = match plan.kind {
-        Through::Leaf | Through::Parent => gate.pending(move || {
+        Through::Leaf | Through::Parent => handle.pending(move || {
             keeps(&inside, &work.world);
             drop(work.run());
         }),
-        Through::Future => gate.pending_future(async move {
+        Through::Future => handle.pending_future(async move {
             keeps(&inside, &work.world);
             drop(work.run_later(waits).await);
         }),
-        Through::FromALeaf => gate.pending(move || {
+        Through::FromALeaf => handle.pending(move || {
             keeps(&inside, &work.world);
             inside.run_future(async { drop(work.run_later(waits).await) });
         }),
-        Through::InPlace => gate.pending(move || {
+        Through::InPlace => handle.pending(move || {
             keeps(&inside, &work.world);
             drop(inside.wait_in_place(work.run_later(waits)));
         }),

@@ -1,4 +1,4 @@
-//! What the threads of a program share, and what its hands do.
+//! The state that the threads of a program share, and what its hands do.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,7 +22,7 @@ use super::slots::{Signal, Slot, poll_times};
 use super::work::knock;
 use crate::common::rng::Rng;
 
-/// What a task returns.
+/// The result of a task.
 pub type Out = Option<Tracked>;
 
 pub struct World {
@@ -31,14 +31,14 @@ pub struct World {
     /// By domain.
     pub sessions: Vec<Slot<Arc<OpenSession>>>,
     pub joins: Vec<Slot<Join>>,
-    pub gates: Vec<OnceLock<ScopeHandle<'static>>>,
+    pub handles: Vec<OnceLock<ScopeHandle<'static>>>,
     pub signals: Vec<Signal>,
     pub items: Vec<CountedItem<Tracked>>,
     pub bag: Bag,
     /// Until the tasks of detached sessions have run.
     pub kept: Mutex<Vec<Kept>>,
     droppers: Droppers,
-    /// Tasks whose closures are there.
+    /// The tasks whose closures exist.
     pub works: AtomicUsize,
 }
 
@@ -52,7 +52,7 @@ impl World {
             ledger: Ledger::new(program.tasks),
             sessions: many(program.domains.len(), Slot::new),
             joins: many(program.joins, Slot::new),
-            gates: many(program.gates, OnceLock::new),
+            handles: many(program.handles, OnceLock::new),
             signals: (0..program.signals).map(|signal| Signal::new(signal.is_multiple_of(2))).collect(),
             items: many(program.items.len(), CountedItem::new),
             bag: Bag::default(),
@@ -62,7 +62,7 @@ impl World {
         })
     }
 
-    /// Does what hands would do, if they have gone.
+    /// Does the work of hands after they have ended.
     pub fn run_rest(self: &Arc<Self>) {
         // Without the lock.
         let next = || self.bag.lock().now.pop();
@@ -71,7 +71,7 @@ impl World {
         }
     }
 
-    /// Waits for the drops of runtimes; hands are there, or `run_rest` is called meanwhile by `wait`.
+    /// Waits for the drops of runtimes. Hands are running, or `wait` calls `run_rest`.
     pub fn end_droppers(&self, wait: impl Fn(&dyn Fn() -> bool)) {
         loop {
             let droppers = std::mem::take(&mut *self.droppers.lock().unwrap_or_else(PoisonError::into_inner));
@@ -93,7 +93,7 @@ impl World {
         .await;
     }
 
-    /// Does something that may panic, as it is expected to, if at all.
+    /// Runs code that may panic, if the panic is an expected one.
     pub fn guard(&self, what: impl FnOnce()) {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(what)) {
             let text = payload.downcast_ref::<&str>().copied();
@@ -123,7 +123,7 @@ impl Expected {
             Ok(value) => {
                 ledger.check(!self.sure || !self.fails, || format!("the join of task {} has no failure", self.task));
                 ledger.check(value.is_some() == self.value, || format!("the value of task {} is another", self.task));
-                value.iter().for_each(Tracked::look);
+                value.iter().for_each(Tracked::verify);
             }
             Err(error) => {
                 ledger.check(!self.sure || self.fails, || format!("the join of task {}: {error}", self.task));
@@ -137,18 +137,18 @@ impl Expected {
 pub struct Join {
     pub join: SessionJoin<Out>,
     pub expected: Expected,
-    /// Its task is cancelled by it, if it is in time.
+    /// Cancels its task, if it has not started.
     pub cancelled: bool,
 }
 
 impl Join {
-    /// Cancels the task, if that is its lot.
+    /// Cancels the task, if the program says so.
     pub fn cancel(&self) {
         let times = if self.cancelled { self.expected.task % 3 } else { 0 };
         (0..times).for_each(|_| self.join.cancel());
     }
 
-    /// Polls it with a waker that wakes nothing; the join again, if it is not done.
+    /// Polls it with a waker that does nothing. Returns the join if it is not done.
     pub fn poll(mut self, ledger: &Ledger, times: usize) -> Option<Self> {
         self.cancel();
         let panics = self.expected.task.is_multiple_of(8);
@@ -161,7 +161,7 @@ impl Join {
         }
     }
 
-    /// Forgets it, and with it a runtime: if there were not too many.
+    /// Forgets it and thereby a runtime, if there were not too many before.
     pub fn forget(self) {
         if may_forget_threads() {
             forget(self);
@@ -184,7 +184,7 @@ impl std::task::Wake for Awaited {
     }
 }
 
-/// The closure of a task is there.
+/// The closure of a task exists.
 pub struct Alive(Arc<World>);
 
 impl Alive {
@@ -200,7 +200,7 @@ impl Drop for Alive {
     }
 }
 
-/// The hands stay as long as there is one.
+/// The hands run as long as one of these exists.
 struct Stays(Arc<World>);
 
 impl Drop for Stays {
@@ -251,7 +251,7 @@ pub enum Job {
     Wake(Waker),
     Release(Kept),
     Run(Arc<Awaited>),
-    /// Polls a future so often, and drops it.
+    /// Polls a future this often, and drops it.
     Poll(Future, usize),
     Stand(Vec<Sender<()>>),
     Discard(Box<dyn Send>),
@@ -282,7 +282,7 @@ impl Bag {
         self.more.notify_one();
     }
 
-    /// For when everything has ended.
+    /// Adds work for the end of the program.
     pub fn push_late(&self, job: Job) {
         self.lock().late.push(job);
     }
@@ -296,7 +296,7 @@ impl Bag {
         std::mem::take(&mut self.lock().late)
     }
 
-    /// Any of the jobs; none if there will be no more.
+    /// Takes any of the jobs. Returns `None` if there will be no more.
     fn take(&self, rng: &mut Rng) -> Option<Job> {
         let mut jobs = self.lock();
         loop {
@@ -325,7 +325,7 @@ pub fn hand(world: &Arc<World>, mut rng: Rng) {
     }
 }
 
-/// A short while: spins, from 200 on yields, and from 1000 on a sleep.
+/// A short pause: spins, yields from 200 on, and sleeps from 1000 on.
 pub fn pause(turns: u32) {
     match turns {
         0..200 => (0..turns).for_each(|_| std::hint::spin_loop()),
@@ -359,18 +359,18 @@ pub fn run(world: &Arc<World>, job: Job) {
             ledger.check(world.items[item].put(value, uses).is_ok(), || format!("item {item} was put before"));
         }
         Job::Use(item, how) => match (world.items[item].get(), how) {
-            // A look of another hand may have the last use for a moment.
+            // Another hand may briefly hold the last use.
             (Got::Missing | Got::UsedUp, _) => {
                 thread::yield_now();
                 world.bag.push(Job::Use(item, how));
             }
-            (Got::Use(one), Use::Dropped) => one.look(),
+            (Got::Use(one), Use::Dropped) => one.verify(),
             (Got::Use(one), Use::Taken) => {
-                one.look();
+                one.verify();
                 drop(one.take().map(|mut value| value.change()));
             }
             (Got::Use(one), Use::GivenBack) => {
-                one.look();
+                one.verify();
                 one.give_back();
                 world.bag.push(Job::Use(item, Use::Taken));
             }
@@ -378,7 +378,7 @@ pub fn run(world: &Arc<World>, job: Job) {
         },
         Job::Look(item) => {
             if let Got::Use(one) = world.items[item].get() {
-                one.look();
+                one.verify();
                 one.give_back();
             }
         }

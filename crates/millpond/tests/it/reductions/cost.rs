@@ -1,5 +1,4 @@
-//! What a member of a reduction costs:
-//! `cargo test --profile max -p millpond --test it -- --ignored --nocapture reductions::cost`.
+//! The cost of a member of a reduction:
 
 use std::mem;
 use std::time::Instant;
@@ -7,7 +6,7 @@ use std::time::Instant;
 use crate::common::builder;
 use millpond::{Append, Handle, Inline, Reducer, Runtime, Spawn, Sum};
 
-/// Adds tiles element by element; makes a part the identity again if that is said.
+/// Adds tiles element by element. On request, it sets a part to the identity again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Add<const ABSORBS: bool>;
 
@@ -28,7 +27,7 @@ impl<const ABSORBS: bool> Reducer<Vec<f64>> for Add<ABSORBS> {
     }
 }
 
-/// The median of some runs.
+/// The median of several runs.
 fn measure(name: &str, tasks: usize, run: impl Fn(usize)) {
     let once = |_| {
         let start = Instant::now();

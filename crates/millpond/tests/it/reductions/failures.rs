@@ -1,4 +1,5 @@
-//! Reducers that panic, at each place and at each of its calls: who fails, and that nothing is lost or dropped twice.
+//! Reducers that panic, at each place and at each of their calls. Checks which task fails, and that
+//! nothing is leaked or dropped twice.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::AtomicI64;
@@ -18,13 +19,13 @@ enum Place {
     Drop,
 }
 
-/// Where the next panic is, and after how many calls.
+/// The place of the next panic, and the number of calls before it.
 static NEXT: Mutex<Option<(Place, u32)>> = Mutex::new(None);
 static LIVE: AtomicI64 = AtomicI64::new(0);
-/// One test at a time has them.
+/// One test at a time uses them.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Quietly: without the message that the hook would print.
+/// Panics quietly: without the message of the hook.
 fn pass(place: Place) {
     let mut next = NEXT.lock();
     match *next {
@@ -36,7 +37,7 @@ fn pass(place: Place) {
     resume_unwind(Box::new(format!("{place:?}")));
 }
 
-/// A number that counts itself.
+/// A number that counts its live copies.
 struct Counted {
     sum: u64,
     is_part: bool,
@@ -84,7 +85,8 @@ impl<const LARGE: bool, const ABSORBS: bool> Reducer<Counted> for Adds<LARGE, AB
 
 const TASKS: u64 = 6;
 
-/// Leaves and parents add 1 each; what the scope says, the sum, and whether a task that reads it has run.
+/// Leaves and parents add 1 each. Returns the scope's error, the sum, and whether a task that reads
+/// the sum has run.
 fn reduce<O: Reducer<Counted>>(rt: &Runtime, reducer: O) -> (Result<(), Error>, Option<u64>, bool) {
     let (sum, read) = (Handle::new(Counted::new(0, false)), Handle::new(false));
     let result = rt.scope(|s| {
@@ -117,7 +119,7 @@ fn fail_at_each_call<O: Reducer<Counted>>(deterministic: bool, reducer: O) {
                 }
                 let error = result.expect_err("a thread was told");
                 if place == Place::Drop {
-                    // A spare part's says nothing about the sum.
+                    // The error of a spare part does not affect the sum.
                     assert_eq!(sum.is_some(), read);
                     assert!(sum.is_none_or(|sum| sum == TASKS));
                 } else {
@@ -156,7 +158,7 @@ fn reducers_that_fail_in_a_tree() {
     });
 }
 
-/// Refuses to combine what begins with one of two members.
+/// Refuses to combine a part that starts with one of two members.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Refuses;
 
@@ -194,7 +196,7 @@ fn in_a_tree_the_combine_task_fails_with_the_first() {
     });
 }
 
-/// A spawn that is misuse ends the generation, in the middle of a reduction.
+/// A spawn that is misuse ends the generation in the middle of a reduction.
 #[test]
 fn members_after_misuse() {
     limit(20, "misuse within a reduction", || {

@@ -1,4 +1,5 @@
-//! Parts whose storage serves several tasks: each body sees the identity, and few are made.
+//! The storage of a part serves several tasks. Each body sees the identity, and there are few
+//! parts.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::AtomicUsize;
@@ -8,36 +9,37 @@ use super::runtimes;
 use crate::common::{Mutex, limit, sized};
 use millpond::{Append, Handle, Reducer, Spawn};
 
-/// A number in storage that shows among all others by its alignment, which nothing else in this binary has.
+/// A number whose alignment identifies its storage: nothing else in this binary has that alignment.
 #[derive(Debug)]
 #[repr(align(8192))]
 struct Page(u64);
 
 static PAGES: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts the pages that are allocated.
+/// Counts the allocated pages.
 struct Counting;
 
-// SAFETY: all of it is the system's.
+// SAFETY: every call goes to the system allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.align() == align_of::<Page>() {
             PAGES.fetch_add(1, Relaxed);
         }
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller promises this.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller promises this.
         unsafe { System.dealloc(at, layout) }
     }
-    // The other tests of this binary use this allocator, too, so zeros and growth cost what they cost the system.
+    // The other tests of this binary use this allocator, too. So zeroed and grown memory must cost
+    // what it costs with the system allocator.
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller promises this.
         unsafe { System.alloc_zeroed(layout) }
     }
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller promises this.
         unsafe { System.realloc(at, layout, size) }
     }
 }
@@ -45,10 +47,10 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Adds pages; how, and whether they are large, says the parameter.
+/// Adds pages. The parameter determines how, and whether they are large.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Adds<const LARGE: bool> {
-    /// Whether it makes a part the identity again; every second time if that is said.
+    /// Whether it sets a part to the identity again. One variant does it every second time.
     absorbs: Absorbs,
 }
 
@@ -82,10 +84,10 @@ impl<const LARGE: bool> Reducer<Page> for Adds<LARGE> {
     }
 }
 
-/// All at once: others would be counted with them.
+/// Runs them one at a time: otherwise other tasks would be counted, too.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// How many pages a reduction of so many tasks allocates.
+/// The number of pages that a reduction of that many tasks allocates.
 fn pages<const LARGE: bool>(deterministic: bool, tasks: u64, mut check: impl FnMut(usize, usize)) {
     let _alone = ALONE.lock();
     for (index, rt) in runtimes(deterministic).enumerate() {
@@ -112,8 +114,8 @@ fn pages<const LARGE: bool>(deterministic: bool, tasks: u64, mut check: impl FnM
 fn parts_are_as_many_as_tasks_run_at_once() {
     limit(60, "few parts", || {
         pages::<false>(false, sized(500, 5000) as u64, |workers, pages| {
-            // Each thread has one of a task and one that it is combined with; one waits. A spare thread may end its task after
-            // it has given its slot back.
+            // Each thread has a part of a task, and the part with which it is combined. One part
+            // waits. A spare thread may end its task after it has returned its slot.
             assert!(pages <= 2 * (workers + 1) + 1, "{pages} parts for {workers} workers");
         });
     });
@@ -124,8 +126,9 @@ fn in_a_tree_they_are_a_few_more() {
     limit(60, "few parts in a tree", || {
         let tasks = sized(1000, 10_000) as u64;
         pages::<true>(true, tasks, |workers, pages| {
-            // A range of tasks that was begun leaves two blocks of each size. Each worker may have begun two, one that it
-            // took from others and one that they left it; and there is what the spawner runs when its window is full.
+            // A started range of tasks leaves two blocks of each size. Each worker may have started
+            // two ranges: one that it took from others, and one that they left. The spawner also
+            // runs tasks when its window is full.
             let most = (2 + 2 * tasks.ilog2() as usize) * (2 * workers + 1);
             assert!(pages <= most, "{pages} parts for {workers} workers");
         });
@@ -166,7 +169,8 @@ fn what_is_appended_is_in_order_and_parts_start_empty() {
     });
 }
 
-/// A parent's part is its children's datum; what they leave is spare afterwards, too.
+/// The part of a parent is a datum of its children. The parts that the children leave are reused
+/// afterwards.
 #[test]
 fn parents_hand_their_parts_in() {
     let _alone = ALONE.lock();
@@ -183,7 +187,8 @@ fn parents_hand_their_parts_in() {
                                     part.0 = n;
                                 });
                             }
-                            // Written again: the part's storage holds another value then.
+                            // The datum is written again. Then the part's storage holds another
+                            // value.
                             s.spawn(part.inout(), |part| *part = Page(part.0 + 1));
                         });
                     }

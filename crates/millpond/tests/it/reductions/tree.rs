@@ -1,4 +1,4 @@
-//! Large values under `deterministic(true)`: a tree whose shape follows from the number of tasks.
+//! Large values under `deterministic(true)`: the number of tasks determines the shape of the tree.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
@@ -8,7 +8,7 @@ use super::runtimes;
 use crate::common::{builder, limit, sized};
 use millpond::{Handle, Inline, Reducer, Spawn, Sum};
 
-/// Writes down what is combined with what.
+/// Records the combinations as brackets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Brackets;
 
@@ -31,7 +31,7 @@ fn complete(start: usize, members: usize) -> String {
     }
 }
 
-/// All of the tree: one complete one for each binary digit, from left to right.
+/// The whole tree: one complete tree for each binary digit, from left to right.
 fn whole(members: usize) -> String {
     let (mut all, mut start) = (String::from("datum"), 0);
     for digit in (0..usize::BITS).rev().map(|digit| 1 << digit).filter(|digit| members & digit != 0) {
@@ -59,7 +59,8 @@ fn the_tree_has_one_shape() {
                 rt.scope(|s| {
                     for member in 0..members {
                         let body = move |part: &mut String| part.push_str(&format!("<{member}>"));
-                        // Others come between, so that not the numbers of all tasks make the shape.
+                        // Other tasks come in between, so the shape does not depend on the numbers
+                        // of tasks.
                         s.spawn((), |()| ());
                         // Some are late.
                         if member % 5 == 0 {
@@ -81,7 +82,7 @@ fn the_tree_has_one_shape() {
     });
 }
 
-/// So large that it is a tile if nothing else is said.
+/// Large enough to be treated as a tile by default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Tile([f64; 16]);
 
@@ -102,12 +103,12 @@ impl Reducer<Tile> for AddTiles {
     }
 }
 
-/// Of a size that makes every order of additions another sum.
+/// Its size gives every order of additions a different sum.
 fn number(task: usize) -> f64 {
     (task as f64 + 0.1).sin() * f64::from(10_u32.pow(task as u32 % 9))
 }
 
-/// The numbers of members `start` and on, added as a tree does.
+/// The numbers of the members from `start` on, added as in a tree.
 fn added(start: usize, members: usize) -> f64 {
     match members {
         1 => number(start),
@@ -118,7 +119,7 @@ fn added(start: usize, members: usize) -> f64 {
 #[test]
 fn sums_are_the_same_to_the_last_bit() {
     limit(60, "the same bits", || {
-        // A power of two, so that one tree takes all.
+        // A power of two, so that there is one tree.
         let tasks: usize = sized(512, 4096);
         let serial = (0..tasks).fold(0.5, |sum, task| sum + number(task));
         let by_tree = 0.5 + added(0, tasks);
@@ -142,7 +143,7 @@ fn sums_are_the_same_to_the_last_bit() {
     });
 }
 
-/// Each of two combinations waits until the other one has begun, too.
+/// Each of two combinations waits until the other one has also started.
 static BEGUN: AtomicU32 = AtomicU32::new(0);
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,11 @@
-//! A stage: tasks that stand still once they have started, so that a test sees which can start, and which cannot.
+//! A stage holds tasks once they have started, so that a test sees which tasks can start and which
+//! cannot.
 //!
-//! There is one worker, and the test directs it by a session. A task is a parent (`Play::stand`): its body says that it
-//! has started, and waits for a future until the test lets it go. A body that waits is put aside, or a spare thread works
-//! instead, so any number stand at once. `Play::settle_as` returns when no thread has anything to do, which the recorder tells;
-//! who has not started by then cannot. No time is involved.
+//! There is one worker, and the test controls it by a session. A task is a parent (`Play::hold`):
+//! its body records its start, and waits for a future until the test releases it. Its worker
+//! continues meanwhile, so any number of bodies can wait. `Play::settle_as` returns when no thread
+//! has anything to do; the recorder reports this. A task that has not started by then cannot start.
+//! No timing is involved.
 
 use std::collections::HashSet;
 use std::future;
@@ -32,15 +34,15 @@ pub enum How {
     Concurrent,
     /// By `reduce`, with this reducer.
     Sum,
-    /// And with another one.
+    /// With another reducer.
     Max,
 }
 
-/// What a task uses: data by their numbers, each once.
+/// The accesses of a task: data by number, each at most once.
 pub type Uses = Vec<(How, usize)>;
 
 type Datum = Handle<i64>;
-/// As one type for all tasks; in the order of `How`.
+/// One type for all tasks, in the order of `How`.
 type Accesses<'h> = (
     Vec<Access<'h, i64, Read, Root>>,
     Vec<Access<'h, i64, Write, Root>>,
@@ -56,13 +58,13 @@ pub struct Stage<E: Engine> {
     scheme: &'static str,
     rt: Runtime<E>,
     threads: Arc<Threads>,
-    /// How long `Play::settle_as` waits for what is right.
+    /// How long `Play::settle_as` waits for the right answer.
     pub patience: Duration,
-    // Last, so that what it is told of is still there.
+    // The last field, so that its subjects still exist.
     _recording: Recording,
 }
 
-/// Those threads that have something to do.
+/// The threads that have something to do.
 #[derive(Default)]
 struct Threads {
     busy: Mutex<HashSet<Track>>,
@@ -73,7 +75,7 @@ impl Sink for Threads {
         let mut busy = self.busy.lock();
         for event in events {
             match event.what {
-                // A body that stands. One that waits for something else goes on soon.
+                // A body that is held. A body that waits for something else continues soon.
                 What::Idle | What::Waits { cause: Cause::Others, .. } => _ = busy.remove(&track),
                 What::Awake | What::Resumed { .. } | What::Started { .. } | What::Ended { .. } => {
                     _ = busy.insert(track)
@@ -89,7 +91,7 @@ impl Sink for Threads {
 struct Actor {
     started: bool,
     may_go: bool,
-    /// It knows that it may, or does not ask.
+    /// It may start, or does not ask.
     goes: bool,
     waker: Option<Waker>,
     saw: Vec<i64>,
@@ -112,7 +114,7 @@ impl Actors {
         if actor.goes { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    fn let_go(&self, who: usize) {
+    fn release(&self, who: usize) {
         let waker = {
             let actor = &mut self.0.lock()[who];
             actor.may_go = true;
@@ -122,8 +124,8 @@ impl Actors {
     }
 }
 
-/// Runs a test on a stage of each scheme. Commutative tasks and reductions are ordered if `deterministic`; a `write` makes a
-/// version of its own if `renames`.
+/// Runs a test on a stage of each scheme. With `deterministic`, commutative tasks and reductions
+/// are ordered. With `renames`, a `write` makes its own version.
 macro_rules! on_every_stage {
     ($deterministic:expr, $renames:expr, $stage:ident => $body:expr) => {
         for row in millpond::catalogue::SCHEMES {
@@ -156,14 +158,14 @@ impl<E: Engine> Stage<E> {
         self.scheme
     }
 
-    /// Begins with data of these values, or without one.
+    /// Starts with data of these values, or without a value.
     pub fn play(&self, data: &[Option<i64>]) -> Play<'_, E> {
         let data = data.iter().map(|value| value.map_or_else(Handle::unset, Handle::new)).collect();
         Play { stage: self, session: Some(self.rt.session()), actors: Arc::default(), data, patience: self.patience }
     }
 }
 
-/// A session of tasks on a stage. They are numbered as they come.
+/// A session of tasks on a stage. Tasks have numbers, in the order of their spawns.
 pub struct Play<'a, E: Engine> {
     stage: &'a Stage<E>,
     /// Taken at the end.
@@ -178,7 +180,7 @@ impl<E: Engine> Play<'_, E> {
         self.session.as_ref().expect("taken at the end")
     }
 
-    /// Numbers a task, and says what it accesses.
+    /// Gives a task a number, and records its accesses.
     fn enter(&self, uses: &[(How, usize)]) -> (usize, Accesses<'_>) {
         let mut actors = self.actors.0.lock();
         actors.push(Actor::default());
@@ -198,10 +200,10 @@ impl<E: Engine> Play<'_, E> {
         (actors.len() - 1, accesses)
     }
 
-    /// Spawns a task that stands where it has started.
-    pub fn stand(&self, uses: &[(How, usize)]) {
+    /// Spawns a task that is held after its start.
+    pub fn hold(&self, uses: &[(How, usize)]) {
         let ((who, accesses), actors) = (self.enter(uses), self.actors.clone());
-        self.session().task("stands").index([who]).nest(accesses, move |s, held| {
+        self.session().task("held").index([who]).nest(accesses, move |s, held| {
             let (mut reads, writes, mut inouts, mut turns, mut shares, mut sums, mut maxs) = held;
             const THERE: &str = "no thread fails";
             let mut saw = Vec::new();
@@ -219,7 +221,7 @@ impl<E: Engine> Play<'_, E> {
         });
     }
 
-    /// Spawns a leaf, which does not stand: it has ended when it has started.
+    /// Spawns a leaf that is not held: if it has started, it has ended.
     pub fn pass(&self, uses: &[(How, usize)]) {
         let ((who, accesses), actors) = (self.enter(uses), self.actors.clone());
         self.session().task("passes").index([who]).spawn(accesses, move |args| {
@@ -236,21 +238,21 @@ impl<E: Engine> Play<'_, E> {
         });
     }
 
-    /// A task need not stand any more. (One that has not started will not.)
-    pub fn let_go(&self, who: usize) {
-        self.actors.let_go(who);
+    /// Releases a task. (A task that has not started will not be held.)
+    pub fn release(&self, who: usize) {
+        self.actors.release(who);
     }
 
-    pub fn let_all_go(&self) {
+    pub fn release_all(&self) {
         let count = self.actors.0.lock().len();
-        (0..count).for_each(|who| self.let_go(who));
+        (0..count).for_each(|who| self.release(who));
     }
 
-    /// Waits until everything has started that can. Which tasks have started up to now?
+    /// Waits until every task that can start has started. Returns the tasks that have started.
     ///
-    /// The worker may have been idle before it is told what has changed. So it is given one more task: what it finds
-    /// nothing after that has run, it finds after all that the test did before. A task that was let go goes on by itself: it is busy
-    /// from when it knows.
+    /// The worker may be idle before it learns of a change, so this spawns one more task. What the
+    /// worker finds after that task follows all earlier actions of the test. A released task
+    /// continues by itself, and is busy from then on.
     fn settle(&self) -> Vec<usize> {
         let looked = Arc::new(AtomicBool::new(false));
         let looks = looked.clone();
@@ -261,7 +263,8 @@ impl<E: Engine> Play<'_, E> {
         while self.actors.0.lock().iter().any(|actor| actor.started && actor.may_go && !actor.goes) {
             yield_now();
         }
-        // A thread may have handed something over that was drained before, and be idle in the same drain.
+        // A thread may have handed over something that was drained before, and be idle in the same
+        // drain.
         let mut idle = 0;
         while idle < 2 {
             self.stage.rt.recorder().drain();
@@ -272,8 +275,8 @@ impl<E: Engine> Play<'_, E> {
         (0..actors.len()).filter(|&who| actors[who].started).collect()
     }
 
-    /// Settles, until `right` agrees with who has started, or seconds have passed. A thread that was called to work has perhaps
-    /// not awoken when the others have settled.
+    /// Settles until `right` accepts the started tasks, or seconds have passed. When the others
+    /// have settled, a thread that was woken may not yet be awake.
     pub fn settle_as(&self, right: impl Fn(&[usize]) -> bool) -> Vec<usize> {
         let start = Instant::now();
         loop {
@@ -284,9 +287,9 @@ impl<E: Engine> Play<'_, E> {
         }
     }
 
-    /// Ends the play: what each task saw, and the last values.
+    /// Ends the play. Returns what each task saw, and the last values.
     pub fn end(mut self) -> (Vec<Vec<i64>>, Vec<i64>) {
-        self.let_all_go();
+        self.release_all();
         let session = self.session.take().expect("ends once");
         session.close().wait().expect("no thread fails");
         let saw = self.actors.0.lock().iter().map(|actor| actor.saw.clone()).collect();
@@ -295,9 +298,9 @@ impl<E: Engine> Play<'_, E> {
     }
 }
 
-/// A test that fails ends.
+/// A failing test ends.
 impl<E: Engine> Drop for Play<'_, E> {
     fn drop(&mut self) {
-        self.let_all_go();
+        self.release_all();
     }
 }

@@ -1,8 +1,8 @@
-//! What the serial program does, and which of its tasks may start.
+//! The results of the serial program, and which of its tasks may start.
 
 use super::{How, Uses};
 
-/// The value of a datum after task `who` has used it so.
+/// The value of a datum after task `who` has used it in that mode.
 pub fn after(how: How, value: i64, who: usize) -> i64 {
     let number = who as i64 + 1;
     match how {
@@ -14,7 +14,7 @@ pub fn after(how: How, value: i64, who: usize) -> i64 {
     }
 }
 
-/// What each task sees, by modes as a task of the stage does, and the last values.
+/// What each task sees, according to its modes on the stage, and the last values.
 pub fn run(acts: &[Uses], data: &[Option<i64>]) -> (Vec<Vec<i64>>, Vec<i64>) {
     let mut data: Vec<_> = data.iter().map(|value| value.unwrap_or(0)).collect();
     let mut saw = Vec::new();
@@ -26,9 +26,9 @@ pub fn run(acts: &[Uses], data: &[Option<i64>]) -> (Vec<Vec<i64>>, Vec<i64>) {
     (saw, data)
 }
 
-/// Whether a task may start, of those before it `done` being complete: each access waits for all older generations of
-/// its version (TG §3.2). A `write` makes a version, unless nothing is renamed: then it is an `inout` (§3.3). Commutative
-/// tasks are not for this: the exclusion is not in it.
+/// Whether a task may start after the tasks in `done` are complete. Each access waits for all older
+/// generations of its version (TG §3.2). A `write` makes a version. Without renaming, it is an
+/// `inout` (§3.3). This does not apply to commutative tasks, whose exclusion it ignores.
 pub fn may_start(acts: &[Uses], done: &[bool], renames: bool, who: usize) -> bool {
     acts[who].iter().all(|&(how, datum)| {
         let earlier = (0..who).rev().filter_map(|other| {

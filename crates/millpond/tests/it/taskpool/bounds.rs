@@ -1,5 +1,6 @@
-//! The bounds of pools that do not balance loads, for the synthetic algorithm (TP §7.2, §8.1): `k` initial tasks dealt to
-//! the workers in turn, of which each runs its own and what comes of them. Counted in tasks, so on any machine.
+//! The bounds of pools that do not balance loads, for the synthetic algorithm (TP §7.2, §8.1). The
+//! workers get `k` initial tasks in turn. Each worker runs its own tasks and their descendants. The
+//! test counts tasks, so it works on any machine.
 
 use millpond::memory::Memory;
 use millpond::pool::Pool;
@@ -15,7 +16,7 @@ fn step<M: Memory, P: Pool>(worker: &mut Worker<'_, i64, M, P>, i: i64) {
     }
 }
 
-/// The speed-up of `k = 25`, if all tasks take the same time and nothing else takes any.
+/// The speed-up for `k = 25`, if all tasks take the same time and nothing else takes time.
 fn bound(pool: &str, workers: usize) -> f64 {
     const K: i64 = 25;
     let tree: Any<i64> = any(workers, pool, "default");

@@ -1,4 +1,4 @@
-//! Each task is run once: none is lost, none is run twice.
+//! Each task runs exactly once.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -13,10 +13,11 @@ use crate::common::{limit, tasks};
 /// The workers of each run.
 const WORKERS: [usize; 4] = [1, 2, 3, 8];
 
-/// Seconds for a run: of 10^7 tasks on a slow pool with more workers than cores, on a machine that has other work.
+/// The time limit in seconds for a run of 10^7 tasks, on a slow pool with more workers than cores,
+/// on a busy machine.
 const LIMIT: u64 = 300;
 
-/// How often each task has run. Task `n` puts `2n + 1` and `2n + 2`.
+/// The number of runs of each task. Task `n` puts `2n + 1` and `2n + 2`.
 type Seen<'a> = (usize, &'a [AtomicU8]);
 
 fn node<'a, M: Memory, P: Pool>(worker: &mut Worker<'_, Seen<'a>, M, P>, (n, seen): Seen<'a>) {
@@ -31,7 +32,7 @@ fn node<'a, M: Memory, P: Pool>(worker: &mut Worker<'_, Seen<'a>, M, P>, (n, see
 fn each_once(workers: usize, pool: &str, memory: &str, tasks: usize) {
     let seen: Box<[AtomicU8]> = (0..tasks).map(|_| AtomicU8::new(0)).collect();
     let tree: Any<Seen<'_>> = any(workers, pool, memory);
-    // In two phases of one pool, of all tasks each.
+    // Two phases of one pool, each with all tasks.
     for phase in 1..=2 {
         tree.init(phase % workers, node, (0, &seen));
         tree.run_all();
@@ -63,7 +64,7 @@ fn with_every_memory_manager() {
     }
 }
 
-/// A manager whose blocks go from worker to worker, under a pool that moves tasks all the time.
+/// A manager whose blocks move between workers, under a pool that moves tasks all the time.
 #[test]
 fn with_every_manager_on_a_random_pool() {
     for row in MEMORY {

@@ -1,4 +1,4 @@
-//! Working phases: who comes late, who panics, what is left.
+//! Phases: workers that come late, bodies that panic, and tasks that remain.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -41,7 +41,8 @@ fn a_pool_for_one_of_its_workers_only() {
     }
 }
 
-/// A body that ends only when another worker has run a task that it has put: that worker was awake, or was woken.
+/// A body that ends only when another worker has run a task that the body has put. That worker was
+/// awake, or was woken.
 #[test]
 fn others_run_what_a_long_body_puts() {
     // dq1 and dq3 do not balance loads.
@@ -51,14 +52,14 @@ fn others_run_what_a_long_body_puts() {
         let long: Function<(usize, &AtomicU32), _, _> = |worker, (_, helped)| {
             let short: Function<(usize, &AtomicU32), _, _> =
                 |worker, (putter, helped)| _ = helped.fetch_or((worker.number() != putter).into(), Relaxed);
-            // Two blocks of four, for the pools that show only whole ones.
+            // Two blocks of four, for the pools that show only whole blocks.
             (0..8).for_each(|_| worker.put(short, (worker.number(), helped)));
             while helped.load(Relaxed) == 0 {
                 thread::yield_now();
             }
         };
         let work = |number| {
-            // A worker that comes before there is a task goes, and comes again.
+            // A worker that comes before there is a task leaves, and comes again.
             while helped.load(Relaxed) == 0 {
                 pool.run(number);
             }
@@ -73,7 +74,7 @@ fn others_run_what_a_long_body_puts() {
                     other.join().expect("no panic");
                 });
             });
-            // What came after the first that helped.
+            // What came after the first task that another worker ran.
             pool.run(0);
         }
     }
@@ -92,7 +93,7 @@ fn a_panic_ends_its_worker_and_no_other() {
         let panicked =
             limit(60, format!("a panic on {}", row.name), || catch_unwind(AssertUnwindSafe(|| pool.run_all())));
         assert_eq!(text(panicked), "task 7", "{}", row.name);
-        // What has not run is there for the next phase.
+        // The tasks that have not run are there for the next phase.
         limit(60, format!("after a panic on {}", row.name), || pool.run_all());
         let ran: u64 = pool.counts().iter().map(|counts| counts.tasks).sum();
         assert_eq!(ran, 22, "{}", row.name);
@@ -124,9 +125,9 @@ fn misuse_says_what_is_wrong() {
     assert_eq!(pool.finalize(), 1);
 }
 
-/// Threads that begin their phases again and again, at any time, while others end theirs.
+/// Threads that start phases again and again, at any time, while others end theirs.
 #[test]
-fn who_comes_late_finds_tasks_or_goes() {
+fn late_workers_find_tasks_or_leave() {
     let few = if cfg!(any(millpond_tsan, millpond_asan)) { 50 } else { 1000 };
     let ran = AtomicU32::new(0);
     let pool = TaskPool::<(u32, &AtomicU32)>::create(3);

@@ -14,7 +14,7 @@ struct Wide([u8; 3]);
 #[repr(align(128))]
 struct TooWide;
 
-/// Runs a task that gets `value`, with every memory manager.
+/// Runs a task with the argument `value`, with every memory manager.
 fn arrives<A: Send + Sync + Clone + PartialEq + std::fmt::Debug>(value: A) {
     for row in MEMORY {
         let pool: Any<(A, Arc<A>)> = any(1, "default", row.name);
@@ -61,7 +61,7 @@ fn what_is_not_given_back_is_dropped_and_its_block_freed() {
             drop(worker.alloc_task(|_, _| (), argument));
         }
         assert_eq!(Arc::strong_count(&held), 1, "{}", row.name);
-        // AddressSanitizer sees a block that is not freed.
+        // AddressSanitizer reports a block that is not freed.
         assert_eq!(pool.finalize(), 0);
     }
 }
@@ -78,7 +78,7 @@ fn a_task_by_hand() {
     let task = worker.alloc_task(function, argument);
     worker.put_task(task);
     drop(worker);
-    // Another worker gets it, and may give its blocks back.
+    // Another worker gets it, and may free its blocks.
     pool.run(1);
     assert_eq!((pool.counts()[0].tasks, pool.counts()[1].tasks), (0, 1));
 }

@@ -81,7 +81,7 @@ fn polls(wakers: &'static [usize]) {
         assert!(told[0] + told[1] <= 1, "{told:?}: the wakes of one closure");
         assert!(
             last.is_none_or(|last| told[last] == 1),
-            "{last:?} {told:?}: who polled last is told, and no other thread"
+            "{last:?} {told:?}: the last poller is notified, and no other thread"
         );
         assert!(world.scope_state.closure_wakers().lock().is_empty());
     });

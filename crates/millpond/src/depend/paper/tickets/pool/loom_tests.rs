@@ -83,7 +83,7 @@ fn spawn(world: &Arc<World>, body: impl FnOnce(&World) + 'static) -> thread::Joi
 
 /// The releasing thread takes one task and goes away. A sleeper wakes for the other one.
 #[test]
-fn loom_a_release_of_two_beside_a_sleeper() {
+fn loom_a_release_of_two_with_a_sleeper() {
     model(|world| {
         assert!(!world.put() && !world.put());
         let sleeper = spawn(world, |world| world.worker(0));
@@ -95,7 +95,7 @@ fn loom_a_release_of_two_beside_a_sleeper() {
 
 /// Two sleepers, and one thread that releases and takes no task.
 #[test]
-fn loom_a_release_of_two_beside_two_sleepers() {
+fn loom_a_release_of_two_with_two_sleepers() {
     model(|world| {
         assert!(!world.put() && !world.put());
         let sleepers = [0, 1].map(|seat| spawn(world, move |world| world.worker(seat)));

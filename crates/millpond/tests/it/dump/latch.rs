@@ -1,4 +1,4 @@
-//! Bodies that stand until they are told to go on, and looking at dumps.
+//! Bodies that wait until a test opens a latch, and functions that read dumps.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -7,26 +7,26 @@ use millpond::record::dump::{Dump, Unfinished};
 
 use crate::common::Mutex;
 
-/// Holds a body; lets it go when it is dropped, too, so that a failing test ends.
-pub struct Gate {
+/// Holds a body. It also opens when it is dropped, so that a failing test ends.
+pub struct Latch {
     entered: Mutex<Receiver<()>>,
     open: Mutex<Option<Sender<()>>>,
 }
 
-/// A body that stands at a gate. Its task needs a priority: a lone task without one may be left to its spawner, who
-/// does something else.
-pub fn gate() -> (impl FnOnce() + Send, Gate) {
+/// A body that waits at a latch. Its task needs a priority: otherwise a lone task may be left to
+/// its spawner, which is busy.
+pub fn latch() -> (impl FnOnce() + Send, Latch) {
     let ((enter, entered), (open, opened)) = (channel(), channel::<()>());
     let body = move || {
-        // Errors say that the gate is gone.
+        // An error means that the latch was dropped.
         let _ = enter.send(());
         let _ = opened.recv();
     };
-    (body, Gate { entered: Mutex::new(entered), open: Mutex::new(Some(open)) })
+    (body, Latch { entered: Mutex::new(entered), open: Mutex::new(Some(open)) })
 }
 
-impl Gate {
-    /// Waits until the body stands there.
+impl Latch {
+    /// Waits until the body has reached the latch.
     pub fn entered(&self) {
         self.entered.lock().recv().expect("the body says so");
     }
@@ -36,13 +36,13 @@ impl Gate {
     }
 }
 
-/// The body of that label.
+/// The unfinished body with that label.
 pub fn find<'a>(dump: &'a Dump, label: &str) -> &'a Unfinished {
     let found = dump.unfinished.iter().find(|body| body.label.to_string() == label);
     found.unwrap_or_else(|| panic!("no {label} in\n{dump}"))
 }
 
-/// What it waits for: `access: names and how many more`, with a semicolon between.
+/// What it waits for, as `access: names and how many more`, separated by semicolons.
 pub fn after(body: &Unfinished) -> String {
     let one = |wait: &millpond::record::dump::WaitsFor| {
         let names: Vec<_> = wait.tasks.iter().map(|task| task.label.to_string()).collect();
@@ -53,7 +53,7 @@ pub fn after(body: &Unfinished) -> String {
     body.waits_for.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// Dumps until the test agrees: what a body does next, cannot be waited for.
+/// Dumps until the test holds. There is no event for what a body does next.
 pub fn until(rt: &Runtime, test: impl Fn(&Dump) -> bool) -> Dump {
     loop {
         let dump = rt.dump();
@@ -64,7 +64,7 @@ pub fn until(rt: &Runtime, test: impl Fn(&Dump) -> bool) -> Dump {
     }
 }
 
-/// Nothing is unfinished.
+/// Asserts that nothing is unfinished.
 pub fn empty(rt: &Runtime) {
     let dump = rt.dump();
     assert!(dump.kept && dump.unfinished.is_empty(), "{dump}");

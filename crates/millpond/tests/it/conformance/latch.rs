@@ -1,16 +1,16 @@
-//! Holding a body, without a worker.
+//! A latch for bodies, which keeps no worker busy.
 
 use std::future;
 use std::task::{Context, Poll, Waker};
 
 use crate::common::Mutex;
 
-/// What a body waits for until it is opened, once.
+/// A body waits for this latch until a test opens it.
 #[derive(Default)]
-pub struct Gate(Mutex<(bool, Option<Waker>)>);
+pub struct Latch(Mutex<(bool, Option<Waker>)>);
 
-impl Gate {
-    /// For `block_on`: one body passes.
+impl Latch {
+    /// For `block_on`. One body may wait.
     pub fn opened(&self) -> impl Future<Output = ()> + '_ {
         future::poll_fn(|context| self.poll(context))
     }
@@ -31,8 +31,8 @@ impl Gate {
     }
 }
 
-/// A test that fails ends: opens when it is dropped.
-pub struct Opens<'a>(pub &'a Gate);
+/// Opens the latch when it is dropped, so that a failing test ends.
+pub struct Opens<'a>(pub &'a Latch);
 
 impl Drop for Opens<'_> {
     fn drop(&mut self) {
