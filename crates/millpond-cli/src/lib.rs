@@ -37,6 +37,7 @@ mod line;
 mod list;
 mod profile;
 mod progress;
+mod recording;
 mod report;
 mod rss;
 mod run;
