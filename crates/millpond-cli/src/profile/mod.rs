@@ -47,7 +47,7 @@ fn read(file: &Path, matches: &ArgMatches, registry: &Registry) -> Result<bool, 
     let outputs = Outputs::new(matches, &[("read", file)])?;
     let failed = |error: millpond_trace::ReadError| Failure::Failed(error.to_string());
     let progress = Progress::new();
-    let recording = recording::read(file, &progress)?;
+    let recording = recording::read(file, recording::Needs::Report, &progress)?;
     progress.say(|| format!("profiling {}", file.display()));
     let profile = recording.report().map_err(failed)?;
     outputs.check_size(profile.tasks + profile.combinations)?;

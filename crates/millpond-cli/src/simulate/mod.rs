@@ -177,7 +177,7 @@ fn recording(file: &Path, matches: &ArgMatches) -> Result<(), Failure> {
     let mut machine = machine(matches, &of_recordings())?;
     let failed = |error: millpond_trace::ReadError| Failure::Failed(error.to_string());
     let progress = Progress::new();
-    let recording = recording::read(file, &progress)?;
+    let recording = recording::read(file, recording::Needs::Simulation, &progress)?;
     let report = recording.report().map_err(failed)?;
     machine.set_thefts(matches, &recorded_thefts(&report));
     // Each task of the recorded tree has its share. The runtime's combinations of reductions are in

@@ -141,9 +141,7 @@ impl Header {
             // `4.0` or `4e0`, or more digits than fit 128 bits.
             Err(_) if value.fract() != 0.0 => Err(bad("is not an integer")),
             // From 2^53 on, several integers give this value.
-            Err(_) if value.abs() >= (1_u64 << 53) as f64 => {
-                Err(bad("would be rounded: integers are read up to 2^53"))
-            }
+            Err(_) if value.abs() >= (1_u64 << 53) as f64 => Err(bad("would be rounded: integers are read up to 2^53")),
             Err(_) => Ok(value),
         }
     }
