@@ -81,8 +81,8 @@ const FORMS: [(&str, &str); 3] = [
 ///   averages.
 /// - Any other text is the path of a file.
 ///
-/// Speeds are 0 or from 10^-3 to 10^6, periods and averages from 10^-6 to 10^9 seconds, times up to
-/// 10^12 seconds.
+/// Speeds are 0 or from 10^-3 to 10^6. Periods and averages are from 10^-6 to 10^9 seconds, times
+/// up to 10^12 seconds.
 ///
 /// ```
 /// use millpond_sim::speeds;
