@@ -1,4 +1,5 @@
-//! Time in cycles of the processor's time stamp, as in the paper (TG §5), and in seconds.
+//! Time in cycles of the processor's time stamp, as in the paper ([TG](crate#sources) §5), and in
+//! seconds.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};

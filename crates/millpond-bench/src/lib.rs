@@ -7,6 +7,15 @@
 //!
 //! `millpond bench SUITE` runs these suites too, once this package is built. The package is not a
 //! default member of the workspace, because each suite is compiled once for each scheme.
+//!
+//! # Sources
+//!
+//! Keys in this documentation name papers:
+//!
+//! - **TG**: H. Vandierendonck, G. Tzenakis, D. Nikolopoulos, *Analysis of dependence tracking
+//!   algorithms for task dataflow execution*, ACM TACO 10(4), 2013.
+//! - **DDS**: T. Gautier, J.-L. Roch, F. Wagner, *Fine grain distributed implementation of a
+//!   dataflow language with provable performances*, ICCS 2007.
 // One instruction needs unsafe code: `cycles`.
 #![deny(unsafe_code)]
 

@@ -23,9 +23,20 @@
 //! ```
 //!
 //! The output is a contract. With `--json` the command prints one object on stdout and nothing
-//! else. A failure or a usage error leaves stdout empty and prints one line on stderr. The exit
-//! status is 0 if the answer is verified, 1 if the answer is wrong or the run failed, and 2 if the
-//! arguments are wrong.
+//! else. A failure or a usage error leaves stdout empty and prints one line on stderr. If the
+//! answer is verified, the exit status is 0. If the answer is wrong or the run failed, it is 1. If
+//! the arguments are wrong, it is 2.
+//!
+//! # Sources
+//!
+//! Keys in this documentation name papers:
+//!
+//! - **TG**: H. Vandierendonck, G. Tzenakis, D. Nikolopoulos, *Analysis of dependence tracking
+//!   algorithms for task dataflow execution*, ACM TACO 10(4), 2013.
+//! - **TP**: M. Korch, T. Rauber, *A comparison of task pools for dynamic load balancing of
+//!   irregular algorithms*, Concurrency and Computation: Practice and Experience 16(1), 2004.
+//! - **FP**: D. Sbîrlea, A. Sbîrlea, K. Wheeler, V. Sarkar, *The flexible preconditions model for
+//!   macro-dataflow execution*, DFM 2013.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -37,6 +48,7 @@ mod line;
 mod list;
 mod profile;
 mod progress;
+mod recording;
 mod report;
 mod rss;
 mod run;

@@ -39,8 +39,8 @@ pub fn named(matches: &ArgMatches) -> Result<(&'static Workload, &ArgMatches), F
     workload.map(|workload| (workload, matches)).ok_or_else(|| Failure::Usage(format!("unknown workload '{name}'")))
 }
 
-/// Refuses inapplicable options of a workload: options of Collections, if it has none, and options
-/// of a runtime, if it runs on a task pool alone.
+/// Refuses inapplicable options of a workload. These are options of Collections, if it has none,
+/// and options of a runtime, if it runs on a task pool alone.
 pub fn not_applicable(workload: &Workload, matches: &ArgMatches) -> Result<(), Failure> {
     const OF_COLLECTIONS: [(&str, &str); 4] = [
         ("preconditions", "preconditions"),

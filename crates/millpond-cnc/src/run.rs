@@ -1,4 +1,5 @@
-//! The life of a step (FP Figure 1): prescribed, ready, running, blocked, finished.
+//! The life of a step ([FP](crate#sources) Figure 1): prescribed, ready, running, blocked,
+//! finished.
 //!
 //! A step is a pending task, which starts once its preconditions are met. Its body is a future. If
 //! the future waits, the mode decides what happens:
@@ -93,10 +94,9 @@ where
     }
 
     /// Whether a step is a future from its prescription on, and so needs only one block (see the
-    /// [module](self)). A large
-    /// future is made when the step begins, in a second block, because many steps may be
-    /// prescribed, and flexible preconditions must take as little memory as strict ones (decision
-    /// 24).
+    /// [module](self)). A large future is made when the step begins, in a second block. Many steps
+    /// may be prescribed, and flexible preconditions must take as little memory as strict ones
+    /// (decision 24).
     fn as_future(&self) -> bool {
         const LARGE: usize = 512;
         self.settings.preconditions != Preconditions::Strict

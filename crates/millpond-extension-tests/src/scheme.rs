@@ -70,9 +70,9 @@ impl Queue {
     }
 }
 
-// SAFETY: an access is granted when all unreleased accesses before it are of its generation; else
-// it waits, and the release that ends the generation before its own grants it. A table's lock
-// orders the two. `Meta` is a number, so zeroed bytes are valid; a version without a table entry is
+// SAFETY: an access is granted when all unreleased accesses before it are of its generation. Else
+// it waits. The release that ends the generation before its own grants it. A table's lock orders
+// the two. `Meta` is a number, so zeroed bytes are valid; a version without a table entry is
 // unused.
 unsafe impl Scheme for Queues {
     type Meta = Meta;

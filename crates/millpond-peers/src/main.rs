@@ -1,8 +1,9 @@
 //! Runs the same task graphs alternately on millpond and on other runtimes; see the README.
 //!
 //! With `--json`, stdout has one object and nothing else. A failure or a usage error leaves stdout
-//! empty, and writes one line on stderr. The exit status is 0 if all is verified, 1 if an answer is
-//! wrong or a runtime failed, and 2 if the arguments are wrong. A missing runtime is no failure.
+//! empty, and writes one line on stderr. If all is verified, the exit status is 0. If an answer is
+//! wrong or a runtime failed, it is 1. If the arguments are wrong, it is 2. A missing runtime is no
+//! failure.
 #![forbid(unsafe_code)]
 
 mod args;

@@ -45,7 +45,7 @@ fn spin(steps: u64, x: u64) -> u64 {
 }
 
 /// The body of a loop's item. It counts nothing, so that it can be as short as a few nanoseconds. A
-/// call, so that all runtimes run the same code: if it were inlined, the place of its inner loop
+/// call, so that all runtimes run the same code. If it were inlined, the place of its inner loop
 /// would make more of a difference than the runtime does.
 #[inline(never)]
 pub fn item(steps: u64, x: &mut u64) {

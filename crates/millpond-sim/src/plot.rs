@@ -1,4 +1,4 @@
-//! Draws CPU and network load over time as SVG (like DDS Fig. 4).
+//! Draws CPU and network load over time as SVG (like [DDS](crate#sources) Fig. 4).
 
 use std::io::{self, Write};
 

@@ -11,6 +11,8 @@
 //! Processors are numbered from 0. Without a line, or before its first line, a processor has speed
 //! 1. The text after the third field, or after a `#`, is a comment.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::random::Random;
@@ -79,8 +81,8 @@ const FORMS: [(&str, &str); 3] = [
 ///   averages.
 /// - Any other text is the path of a file.
 ///
-/// Speeds are 0 or from 10^-3 to 10^6, periods and averages from 10^-6 to 10^9 seconds, times up to
-/// 10^12 seconds.
+/// Speeds are 0 or from 10^-3 to 10^6. Periods and averages are from 10^-6 to 10^9 seconds, times
+/// up to 10^12 seconds.
 ///
 /// ```
 /// use millpond_sim::speeds;
@@ -154,8 +156,21 @@ fn time(text: &str) -> Option<f64> {
     number(text).filter(|time| (0.0..=LATEST).contains(time))
 }
 
+/// The largest file of speeds, in bytes: about a million lines.
+const MAX_BYTES: u64 = 32 << 20;
+
+/// The text of a file. A device may have no end.
+fn bounded(file: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(file)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than {MAX_BYTES} bytes")));
+    }
+    Ok(text)
+}
+
 fn from_file(file: &Path, processors: usize) -> Result<Vec<Speed>, SpeedsError> {
-    let read = std::fs::read_to_string(file).map_err(|why| SpeedsError::Read { file: file.to_owned(), why })?;
+    let read = bounded(file).map_err(|why| SpeedsError::Read { file: file.to_owned(), why })?;
     let mut steps: Vec<Vec<(f64, f64)>> = vec![Vec::new(); processors];
     for (line, text) in (1..).zip(read.lines()) {
         let text = text.split('#').next().unwrap_or_default();
@@ -220,6 +235,8 @@ mod tests {
         let says = "speeds '/no/such': neither constant, uniform:LOW..HIGH nor churn:UP:DOWN, and no file that can be read: \
                     No such file or directory (os error 2)";
         assert_eq!(speeds("/no/such", 1, 1).unwrap_err().to_string(), says);
+        let endless = speeds("/dev/zero", 1, 1).unwrap_err().to_string();
+        assert!(endless.ends_with("no file that can be read: more than 33554432 bytes"), "{endless}");
         for text in [
             "constant:-1",
             "constant:1e-300",

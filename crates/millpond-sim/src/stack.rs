@@ -1,4 +1,4 @@
-//! A stack of frames. Its owner runs the children in reference order (DDS §3).
+//! A stack of frames. Its owner runs the children in reference order ([DDS](crate#sources) §3).
 
 use millpond::stack::End;
 

@@ -1,11 +1,11 @@
 //! The span: the run's time with enough processors, and without overhead outside bodies.
 //!
-//! It replays the recorded bodies, each for its own time, as soon as possible (TP §2.3's ASAP
-//! schedule, which is optimal without exclusions).
+//! It replays the recorded bodies, each for its own time, as soon as possible ([TP](crate#sources)
+//! §2.3's ASAP schedule, which is optimal without exclusions).
 //!
 //! - A task starts when its spawner has reached the spawn, its dependences are complete, and it has
-//!   its exclusions. Dependences come from the spawn tree (DDS §4: "depth … of the spawn tree") and
-//!   from data.
+//!   its exclusions. Dependences come from the spawn tree ([DDS](crate#sources) §4: "depth … of the
+//!   spawn tree") and from data.
 //! - A waiting body continues when the awaited task or datum is complete. Waits for the window, and
 //!   for events outside the runtime, take no time here.
 //! - Commutative tasks get exclusions as in the runtime: in the order of their requests. A task

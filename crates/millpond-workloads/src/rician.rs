@@ -1,10 +1,10 @@
 //! The kernel of Rician denoising: one step of a descent, tile by tile.
 //!
 //! A magnetic resonance picture is the magnitude of a complex signal, so its noise is not Gaussian
-//! but Rician. From a noisy picture `f`, the method computes the picture `u` that minimises the sum
-//! of the total variation of `u`, and `lambda` times the negative logarithm of the likelihood of
-//! `f`. (P. Getreuer, M. Tong, L. Vese, "A Variational Model for the Restoration of MR Images
-//! Corrupted by Blur and Rician Noise", ISVC 2011.)
+//! but Rician. From a noisy picture `f`, the method computes the picture `u` that minimises a sum
+//! of two terms. One is the total variation of `u`. The other is `lambda` times the negative
+//! logarithm of the likelihood of `f`. (P. Getreuer, M. Tong, L. Vese, "A Variational Model for the
+//! Restoration of MR Images Corrupted by Blur and Rician Noise", ISVC 2011.)
 //!
 //! The step is from Getreuer's program `riciandenoise`, with two changes. Cells are not updated in
 //! place, so a picture's next state depends only on its last one, not on the order of its cells.

@@ -85,7 +85,8 @@
 //! **A scope waits only for its own tasks.** Its end waits for all of them. Before that,
 //! [`wait_on`](Spawn::wait_on) waits for a datum and [`wait`](Spawn::wait) for a task's value.
 //! While a body waits, its thread runs only the body's descendants, and another thread works in its
-//! place. So waiting never deadlocks, on any number of workers.
+//! place. So a wait ends on any number of workers. A lock held over a wait can prevent that in
+//! [some cases](crate#what-the-proof-does-not-cover).
 //!
 //! ```
 //! # use millpond::{Handle, Runtime, Spawn};
@@ -127,21 +128,9 @@
 //!
 //! # When the compiler refuses
 //!
-//! Most messages say what to do. Some speak of lifetimes:
-//!
-//! | the compiler says | what it means |
-//! |---|---|
-//! | `s` *escapes the closure body*, with a note on a *`Handle`* that is *invariant* | a body's handle is used on the scope of another body: declare the datum in that body's `nest`, and use the handle that it is given |
-//! | `a` *escapes the closure body*, *returning this value requires that…* | a body keeps or returns the reference, the [`Out`] or the handle that it was lent: keep or return a copy of the value |
-//! | *closure may outlive the current function, but it borrows…* | a task uses a local of the scope's closure, which may end first: `move` it into the task, or make it before the scope is opened |
-//! | *mismatched types*, `In<'_>` and [`Root`] | a body waits with its scope for a join or a handle of another scope: it waits only for its own |
-//! | `Out<'_, …>` *cannot be dereferenced* | a `write` lends no value but the place of a new one: call [`a.set(3)`](Out::set), or declare `inout` |
-//! | `Handle<…, In<'_>, …>` *cannot be dereferenced* | a body of `nest` is given handles: spawn a leaf on it, or borrow the value by [`s.wait_on(&mut a)?`](Spawn::wait_on) |
-//! | *the `?` operator can only be applied to…*, for a [`Join`] | the task may not have run yet: [`s.wait(join)?`](Spawn::wait). If its body returns a `Result`, use [`try_spawn`](Spawn::try_spawn) |
-//! | `s` *escapes the closure body*, or *lifetime may not live long enough*, with a note on a [`Join`] that is *invariant* | a join leaves its scope: wait for it there, and return the value |
-//! | *cannot borrow `a` … because it is also borrowed as mutable* | the value lent by [`wait_on`](Spawn::wait_on) is still in use: end that before the next spawn on `a` |
-//! | *cannot move out of an `Arc`*, for a [`Session`] | only its last owner can end it: [`Arc::into_inner(session)`](std::sync::Arc::into_inner), then [`close`](Session::close) or [`detach`](Session::detach); or drop it |
-//! | *type annotations needed* | the closure is not written in the call of its spawn: write it there |
+//! Most messages say what to do. Some speak of lifetimes, because lifetimes prove that a body uses
+//! only its declared data, and only while it runs. The chapter "When the compiler refuses" of the
+//! guide lists these messages, with what to do (`docs/guide/compiler.md` in the repository).
 //!
 //! # What the proof does not cover
 //!
@@ -150,10 +139,10 @@
 //! program's only if commutative bodies, concurrent bodies and reducers commute. (With
 //! [`deterministic`](Builder::deterministic), reducers need only be associative.)
 //!
-//! A body may hold a lock, a `RefCell` borrow or a thread-local over [`join`],
-//! [`wait`](Spawn::wait), [`wait_on`](Spawn::wait_on), an inner scope or a full window: meanwhile
-//! its thread runs only the body's descendants. If there are none, it lends its seat to a spare
-//! thread. This promise does not cover these cases:
+//! A body may wait while it holds a lock, a `RefCell` borrow or a thread-local. The wait may be
+//! [`join`], [`wait`](Spawn::wait), [`wait_on`](Spawn::wait_on), an inner scope or a full window.
+//! Meanwhile its thread runs only the body's descendants. If there are none, it lends its seat to a
+//! spare thread. This promise does not cover these cases:
 //!
 //! * A body takes a lock, waits, and one of its tasks takes the same lock. That task may run on top
 //!   of the body, and deadlocks as in serial code. The same holds for a lock held over a spawn that
@@ -189,7 +178,7 @@
 //! * [`Session`]: `'static` tasks whose joins are `Send` futures, for async code; [`Permit`]: room
 //!   in its window, awaited.
 //! * [`for_each`], [`each`]: parallel loops. [`join`], [`Joiner`]: plain fork-join.
-//!   [`ExternalTasks`]: tasks whose preconditions other threads satisfy.
+//! * [`ExternalTasks`]: tasks whose preconditions other threads satisfy.
 //! * [`item`]: values that are put once, and waited for by pending tasks and futures.
 //! * [`Runtime::dump`]: what is unfinished, and what it waits for; on a signal, too
 //!   (`Builder::dump_on_signal`).

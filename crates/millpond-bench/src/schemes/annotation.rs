@@ -1,5 +1,5 @@
-//! The annotations of the paper's micro-benchmarks (TG §2.2, Fig. 6), and the object accessed by
-//! all tasks.
+//! The annotations of the paper's micro-benchmarks ([TG](crate#sources) §2.2, Fig. 6), and the
+//! object accessed by all tasks.
 
 use millpond::depend::Mode;
 use millpond::{Handle, Reducer, Root, Spawn, Sum};
@@ -34,7 +34,7 @@ pub static ANNOTATIONS: &[(Annotation, &str, Option<Mode>)] = &[
     (Annotation::Object, "reduce-object", Some(Mode::Reduce)),
 ];
 
-/// Entries of a tile: 16 × 16, the paper's (TG §5.5.1).
+/// Entries of a tile: 16 × 16, the paper's ([TG](crate#sources) §5.5.1).
 const ENTRIES: usize = 256;
 /// The value that a `write` stores.
 const WRITTEN: u64 = 9;
@@ -102,7 +102,8 @@ impl Object {
         Self { number: Handle::new(0), tile: Handle::new(vec![0.0; ENTRIES]), first, wrong: AtomicBool::new(false) }
     }
 
-    /// Spawns the artificial active task (TG §5.2), which must not run at its spawn.
+    /// Spawns the artificial active task ([TG](crate#sources) §5.2), which must not run at its
+    /// spawn.
     pub fn hold<'s, S: Spawn<'s, Brand = Root>>(&'s self, s: &S, annotation: Annotation, gate: &'s Gate) {
         if annotation == Annotation::Object {
             s.spawn(self.tile.inout(), |tile| {

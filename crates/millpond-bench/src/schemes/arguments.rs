@@ -1,5 +1,6 @@
-//! The number of arguments (TG §5.4, Fig. 11): the slow path with up to 20 `inout` arguments per
-//! task. Each argument is another object. One shape has the arguments of the paper's blackscholes.
+//! The number of arguments ([TG](crate#sources) §5.4, Fig. 11): the slow path with up to 20 `inout`
+//! arguments per task. Each argument is another object. One shape has the arguments of the paper's
+//! blackscholes.
 
 use super::annotation::Gate;
 use super::round::{Point, Program, measure};

@@ -14,8 +14,8 @@ pub fn rows<P>(all: &[Measured<P>]) -> Vec<Row> {
     all.iter().flat_map(|measured| measured.cells.iter().map(|cell| row(measured, cell))).collect()
 }
 
-/// The delay is the time of all workers minus the work, per task (TG §5.3, Fig. 13). The test is
-/// from TG §5.6.1.
+/// The delay is the time of all workers minus the work, per task ([TG](crate#sources) §5.3, Fig.
+/// 13). The test is from TG §5.6.1.
 fn row<P>(measured: &Measured<P>, cell: &Cell) -> Row {
     let work = median(&measured.serial);
     let time = median(&cell.seconds) * measured.point.setting.workers as f64;

@@ -1,6 +1,6 @@
-//! Suites that compare the dependence schemes: the measurements of TG §5, on every scheme of the
-//! catalogue in one run. Each repetition visits every point with every scheme, so that other load
-//! affects all.
+//! Suites that compare the dependence schemes: the measurements of [TG](crate#sources) §5, on every
+//! scheme of the catalogue in one run. Each repetition visits every point with every scheme, so
+//! that other load affects all.
 //!
 //! Differences from the paper: two cores or all cores, not 48. The runtime around the schemes is
 //! millpond's, whose pool is separate from the tickets.

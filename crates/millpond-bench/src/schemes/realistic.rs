@@ -1,4 +1,5 @@
-//! The task graphs of real programs without their kernels (TG §5.5), by the length of the tasks.
+//! The task graphs of real programs without their kernels ([TG](crate#sources) §5.5), by the length
+//! of the tasks.
 //!
 //! One graph is the product of two matrices of D × D tiles, in two loop orders (Figs. 12 and 13).
 //! The other one is the Cholesky factorisation of a matrix of T × T tiles (Fig. 14). No task runs

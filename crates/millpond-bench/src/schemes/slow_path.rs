@@ -1,6 +1,6 @@
-//! The slow path (TG §5.2). An artificial task holds the object until all others are spawned, so
-//! every task is issued, woken and released. One generation follows it (Fig. 7), or a generation of
-//! readers and then one of the measured annotation (Figs. 8 and 9).
+//! The slow path ([TG](crate#sources) §5.2). An artificial task holds the object until all others
+//! are spawned, so every task is issued, woken and released. One generation follows it (Fig. 7), or
+//! a generation of readers and then one of the measured annotation (Figs. 8 and 9).
 
 use super::annotation::{ANNOTATIONS, Annotation, Gate, Object};
 use super::round::{Point, Program, Setting, measure};

@@ -1,5 +1,5 @@
-//! The fast path (TG §5.1, Fig. 6): one thread spawns ready tasks with one access, all to the same
-//! object. As in the figure, the cost has three parts:
+//! The fast path ([TG](crate#sources) §5.1, Fig. 6): one thread spawns ready tasks with one access,
+//! all to the same object. As in the figure, the cost has three parts:
 //!
 //! - the baseline: a task without accesses;
 //! - the generic part: the additional cost of the cheapest annotation;

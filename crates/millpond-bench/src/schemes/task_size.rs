@@ -1,6 +1,6 @@
-//! How long must a task be (TG §5.3, Fig. 10)? All tasks read the same object, or one of a few
-//! objects, and work for a while. None runs at its spawn, so each goes through the scheme and the
-//! pool, and may be stolen.
+//! How long must a task be ([TG](crate#sources) §5.3, Fig. 10)? All tasks read the same object, or
+//! one of a few objects, and work for a while. None runs at its spawn, so each goes through the
+//! scheme and the pool, and may be stolen.
 
 use super::compare;
 use super::round::{Point, Program, Setting, measure};

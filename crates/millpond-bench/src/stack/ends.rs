@@ -1,5 +1,5 @@
-//! At which end of a stack should thieves begin? The paper says both (DDS §2, §4). Alternately runs
-//! programs on runtimes that differ only in this.
+//! At which end of a stack should thieves begin? The paper says both ([DDS](crate#sources) §2, §4).
+//! Alternately runs programs on runtimes that differ only in this.
 
 use super::point::Point;
 use super::{Request, halved};

@@ -1,5 +1,5 @@
-//! The cost of an unstolen task and its causes, the delay until a task is given away (DDS Theorem
-//! 1), and the end of a stack at which thieves should begin.
+//! Measures the cost of an unstolen task and its causes, and the delay until a task is given away
+//! ([DDS](crate#sources) Theorem 1). Also compares the ends of a stack at which thieves may begin.
 
 mod ends;
 mod point;

@@ -1,5 +1,5 @@
-//! The two-sided Wilcoxon rank-sum test (TG §5.6.1): could two samples come from the same
-//! distribution?
+//! The two-sided Wilcoxon rank-sum test ([TG](crate#sources) §5.6.1): could two samples come from
+//! the same distribution?
 //!
 //! F. Wilcoxon, "Individual Comparisons by Ranking Methods", Biometrics Bulletin 1(6), 1945; H. B.
 //! Mann and D. R. Whitney, "On a Test of Whether one of Two Random Variables is Stochastically

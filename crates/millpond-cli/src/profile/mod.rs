@@ -8,6 +8,7 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::line;
 use crate::progress::Progress;
+use crate::recording;
 use crate::report::{Report, print};
 use crate::rss;
 use crate::run::{Measured, Place, named, not_applicable};
@@ -46,8 +47,7 @@ fn read(file: &Path, matches: &ArgMatches, registry: &Registry) -> Result<bool, 
     let outputs = Outputs::new(matches, &[("read", file)])?;
     let failed = |error: millpond_trace::ReadError| Failure::Failed(error.to_string());
     let progress = Progress::new();
-    progress.say(|| format!("reading {}", file.display()));
-    let recording = Recording::read(file).map_err(failed)?;
+    let recording = recording::read(file, recording::Needs::Report, &progress)?;
     progress.say(|| format!("profiling {}", file.display()));
     let profile = recording.report().map_err(failed)?;
     outputs.check_size(profile.tasks + profile.combinations)?;

@@ -56,8 +56,8 @@ pub static OUTPUTS: &[Output] = &[
 pub struct Outputs(Vec<(&'static Output, PathBuf)>);
 
 impl Outputs {
-    /// Checks before a long run that all files can be written, and that none would replace another
-    /// one, or one of the `others`, which are read or written as well.
+    /// Checks before a long run that all files can be written. No file may replace another one, or
+    /// one of the `others`, which are read or written as well.
     pub fn new(matches: &ArgMatches, others: &[(&'static str, &Path)]) -> Result<Self, Failure> {
         let mut wanted = Vec::new();
         let mut taken: Vec<_> = others.iter().map(|(option, file)| (output::place(file), *option)).collect();

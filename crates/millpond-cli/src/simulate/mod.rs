@@ -6,11 +6,12 @@ mod show;
 
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::recording;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use millpond_sim::programs::{Fib, Knary, NQueens, Recorded, Stencil};
 use millpond_sim::{Config, Costs, Outcome, SpeedsError, draw, experiments, simulate as run};
-use millpond_trace::{Recording, Report};
+use millpond_trace::Report;
 use millpond_workloads::output;
 use options::{Described, SUBJECTS, Subject, costs, given, machine, name_of, nanos, seed};
 use serde_json::{Map, Value, json};
@@ -176,8 +177,7 @@ fn recording(file: &Path, matches: &ArgMatches) -> Result<(), Failure> {
     let mut machine = machine(matches, &of_recordings())?;
     let failed = |error: millpond_trace::ReadError| Failure::Failed(error.to_string());
     let progress = Progress::new();
-    progress.say(|| format!("reading {}", file.display()));
-    let recording = Recording::read(file).map_err(failed)?;
+    let recording = recording::read(file, recording::Needs::Simulation, &progress)?;
     let report = recording.report().map_err(failed)?;
     machine.set_thefts(matches, &recorded_thefts(&report));
     // Each task of the recorded tree has its share. The runtime's combinations of reductions are in

@@ -75,3 +75,23 @@ fn inputs_that_do_not_say_their_length_are_bounded() {
         &format!("{file}: line 3: more than the 1 entries declared"),
     );
 }
+
+#[test]
+fn a_large_recording_is_refused() {
+    let dir = Dir::new("recording");
+    let file = dir.path("fib.mpr");
+    let record = Command::new(env!("CARGO_BIN_EXE_millpond"))
+        .args(["profile", "fib", "--n", "10", "--record", &file])
+        .output()
+        .expect("the command");
+    assert!(record.status.success());
+    let bytes = std::fs::read(&file).expect("it was written");
+    // A length that no limit allows. The end of the file is a hole, so the disk holds little.
+    let large = dir.file("large.mpr", &bytes);
+    let hole = std::fs::OpenOptions::new().write(true).open(&large).expect("it exists");
+    hole.set_len(20 << 20).expect("a sparse file");
+    for (command, times) in [("profile --read", 32), ("simulate --trace", 48)] {
+        let says = format!("{large}: the recording needs {} MiB of memory, more than is available", 20 * times);
+        too_large(&format!("\"$0\" {command} \"$1\""), &large, &says);
+    }
+}

@@ -1,7 +1,7 @@
 //! Models of an item whose slot does not exist yet. The first of `put`, `get` and `wait_on` makes
-//! it (FP §V), and no waiter is lost. Each asks the table for the slot, and then the slot itself.
-//! Other models cover `millpond::item`, which fills a slot once and wakes all waiters. A lock
-//! replaces it here.
+//! it ([FP](crate#sources) §V), and no waiter is lost. Each asks the table for the slot, and then
+//! the slot itself. Other models cover `millpond::item`, which fills a slot once and wakes all
+//! waiters. A lock replaces it here.
 
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Arc, Mutex};

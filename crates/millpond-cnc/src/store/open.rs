@@ -7,14 +7,14 @@
 //!    meanwhile, or a newer table exists, it releases the lock and searches again (1).
 //! 3. Otherwise it makes the slot, and stores the word (release).
 //! 4. When a table has become three quarters full, the lock's holder copies it into one four times
-//!    as large, and stores the new table's index (release). The old table stays as it is. A thread
-//!    still searching the old table finds a key there, or takes the lock. No table is ever full, so
-//!    every search ends.
+//!    as large. Then it stores the new table's index (release). The old table stays as it is. A
+//!    thread still searching the old table finds a key there, or takes the lock. No table is ever
+//!    full, so every search ends.
 //!
 //! A key's word was stored in the first empty word from its home on. So if the word at which step 1
 //! ended is still empty, no thread has stored the key's, and each key has one slot. No method of a
 //! key is called under the lock, because it may do anything: for example, a comparison may put into
-//! the same collection. A thread that finds a word sees the slot behind it: the word itself orders
+//! the same collection. A thread that finds a word sees the slot behind it. The word itself orders
 //! that (3), or the index of the table into which the word was copied (4). All old tables together
 //! are a third as large as the newest one. On average, a key is copied a third of a time.
 

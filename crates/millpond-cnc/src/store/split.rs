@@ -1,5 +1,6 @@
 //! Hashed keys: a split-ordered list, which grows without moving anything (O. Shalev, N. Shavit,
-//! *Split-ordered lists: lock-free extensible hash tables*, JACM 53(3), 2006; FP §V).
+//! *Split-ordered lists: lock-free extensible hash tables*, JACM 53(3), 2006; [FP](crate#sources)
+//! §V).
 //!
 //! All entries are in one list, sorted by the reversed bits of their hashes. *Buckets* are
 //! shortcuts into it. When their number doubles, each old bucket is split in two. The entries of
@@ -17,7 +18,7 @@
 //!    dummy, and records the same index.
 //! 3. From the dummy on it follows the links (acquire), past all entries of lower or the same
 //!    order, until an entry is the key's.
-//! 4. If there is none, it makes an entry linked to the next entry, and puts it into the previous
+//! 4. If there is none, it makes an entry linked to the next entry. It puts this into the previous
 //!    link by a compare-and-swap (acquire and release). If that fails, another thread has put an
 //!    entry there: back to 3, from the same link. Two threads that put the same key meet at one
 //!    link, behind all entries of their order. So the second finds the first one's entry.

@@ -1,5 +1,5 @@
 //! How long must a task be to be worthwhile? The suite measures efficiency against the length of
-//! the body, including the time of building the graph, and gives the length that reaches half the
+//! the body, including the time of building the graph. It gives the length that reaches half the
 //! speed-up.
 
 use super::{Named, Request, Suite};

@@ -1,4 +1,4 @@
-//! Processors that leave, enrol, and become faulty (DDS §6).
+//! Processors that leave, enrol, and become faulty ([DDS](crate#sources) §6).
 //!
 //! 1. A processor of speed 0 has left. Its running closure stops, and thieves can steal from its
 //!    stacks. With another speed it enrols again, and continues with its stacks.

@@ -7,8 +7,8 @@
 //!    was suspended for this closure, the processor continues with that stack. Otherwise the
 //!    processor becomes a thief.
 //! 3. At an unfinished stolen child, the stack is suspended. It stays with its holder, and thieves
-//!    may take from it. The holder becomes a thief, and scans its own suspended stacks first (DDS
-//!    §3: first locally), which may take time, too.
+//!    may take from it. The holder becomes a thief, and scans its own suspended stacks first
+//!    ([DDS](crate#sources) §3: first locally), which may take time, too.
 //! 4. A thief asks a processor chosen at random. The request takes effect after half the latency;
 //!    the answer arrives after the whole. Stolen closures arrive later, by their size over the
 //!    bandwidth. If it is refused, the thief asks another processor.

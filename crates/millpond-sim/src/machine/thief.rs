@@ -36,7 +36,7 @@ impl<P: Program> Machine<'_, P> {
     }
 
     /// The closure that a thief takes next from a processor: the first ready child on a suspended
-    /// stack, the oldest stack first, or else on the running stack.
+    /// stack, else on the running stack. The oldest suspended stack comes first.
     fn find(&mut self, victim: usize) -> Option<Position> {
         let (program, end, stacks) = (self.program, self.config.end, &mut self.stacks);
         let victim = &self.processors[victim];

@@ -299,8 +299,8 @@ impl<'a, W: Write> Trace<'a, W> {
         let (begin, alone) = (self.at(flow.slice.0), self.at(flow.slice.1));
         let end = self.at(flow.to.1);
         // The start is inside the slice, not at its end, where the next slice may begin. It is also
-        // before any slice on top, because Perfetto binds an arrow to the slice that began last on
-        // the track, even if that has ended.
+        // before any slice on top, because Perfetto binds an arrow to the track's last begun slice,
+        // even if that has ended.
         let start = Micros(self.at(flow.from.1).min(alone).0.saturating_sub(1)).max(begin).min(end);
         let half = |ph, ts, track| -> Event<&str> {
             Event { id: Some(id), ..Event::new(ph, flow.why, flow.why, ts, self.tid(track)) }

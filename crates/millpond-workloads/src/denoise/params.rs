@@ -17,9 +17,9 @@ const ITERATIONS: Opt = Opt::integer("iterations", "Iterations at most", (1, 1 <
 /// The options of this workload.
 pub const OPTIONS: [Opt; 11] = collections::options([INPUT, OUTPUT, SIZE, NOISE, SEED, TILE, ITERATIONS]);
 
-/// The bytes of a cell: in the noisy picture, its tiles, the tiles of up to four iterations, both
-/// results, the serial program's memory, and the clean picture. (At most 45 bytes, by
-/// `peak_rss_bytes` of `run denoise --size 2048 --workers 2`.)
+/// The bytes of a cell in all pictures. These are the noisy picture, its tiles, the tiles of up to
+/// four iterations, both results, the serial program's memory, and the clean picture. (At most 45
+/// bytes, by `peak_rss_bytes` of `run denoise --size 2048 --workers 2`.)
 const CELL: u64 = 4 * 12;
 /// The remaining bytes of a tile after each iteration: its entries in the tables of tiles and of
 /// verdicts.

@@ -1,5 +1,5 @@
 //! The task program as portable tasks: a struct for each closure. The first children and the others
-//! declare different accesses, so they are different tasks: instances of one struct, whose
+//! declare different accesses, so they are different tasks. Both are instances of one struct, whose
 //! parameter is the access to the turn.
 
 use super::Params;

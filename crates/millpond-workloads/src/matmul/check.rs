@@ -1,6 +1,6 @@
 //! Checks a product with Freivalds' test ("Probabilistic machines can use less running time", IFIP
-//! 1977). It compares `C x` with `A (B x)` for random vectors `x` of 1 and -1, in O(n^2) instead of
-//! O(n^3) for a second product.
+//! 1977). It compares `C x` with `A (B x)` for random vectors `x` of 1 and -1. That takes O(n^2), a
+//! second product O(n^3).
 //!
 //! If an entry of `C` is wrong by `d`, an entry of `C x` changes by `d`. Several wrong entries of a
 //! row cancel for at most half of the vectors. So 20 vectors miss an error with probability 2^-20

@@ -72,8 +72,8 @@ impl Matrix {
     }
 
     /// The asymmetry of a square matrix: the largest difference of two opposite entries `(i, j)`
-    /// and `(j, i)`, divided by `sqrt(|a_ii a_jj|)`, which bounds both entries of a positive
-    /// definite matrix.
+    /// and `(j, i)`, divided by `sqrt(|a_ii a_jj|)`. In a positive definite matrix, this root
+    /// bounds both entries.
     ///
     /// `epsilon` is the relative spacing of the stored numbers: `f32::EPSILON` or `f64::EPSILON`.
     /// The rounding error of a symmetric matrix depends on its computation, so half of the digits

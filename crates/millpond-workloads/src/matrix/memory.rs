@@ -71,7 +71,7 @@ pub fn available() -> Option<u64> {
 /// space (`ulimit -v`, `ulimit -d`).
 ///
 /// A thread uses its stack, the stack of its running body, and 64 MiB of addresses for its
-/// allocations, the size of the C library's arena.
+/// allocations. That is the size of the C library's arena.
 ///
 /// ```
 /// millpond_workloads::matrix::memory::reserve_for_threads(2, 2 << 20);

@@ -1,6 +1,6 @@
 //! Dense matrices: storage, tiles, kernels, generators, files.
 //!
-//! All storage is column-major. A matrix for tasks is cut into contiguous tiles, so a tile of 125 x
+//! All storage is column-major. A matrix for tasks is cut into contiguous tiles. So a tile of 125 x
 //! 125 (125 kB) stays in a core's own cache while a kernel runs.
 
 mod dense;

@@ -140,7 +140,9 @@ impl Header {
             Ok(integer) => exact(integer).map_err(|what| Flaw::line(number, what)),
             // `4.0` or `4e0`, or more digits than fit 128 bits.
             Err(_) if value.fract() != 0.0 => Err(bad("is not an integer")),
-            Err(_) => exact(value as i128).map_err(|_| bad("would be rounded: integers are read up to 2^53")),
+            // From 2^53 on, several integers give this value.
+            Err(_) if value.abs() >= (1_u64 << 53) as f64 => Err(bad("would be rounded: integers are read up to 2^53")),
+            Err(_) => Ok(value),
         }
     }
 }
@@ -261,6 +263,8 @@ mod tests {
         let long = "9".repeat(50);
         assert_eq!(flaw(&format!("{integers}{long}")), rounded(&format!("`{long}`")));
         assert_eq!(flaw(&format!("{integers}1e300")), rounded("`1e300`"));
+        assert_eq!(flaw(&format!("{integers}9007199254740993.0")), rounded("`9007199254740993.0`"));
+        assert_eq!(flaw(&format!("{integers}-9007199254740993e0")), rounded("`-9007199254740993e0`"));
         assert_eq!(flaw(&format!("{integers}1.5")), "line 3: `1.5` is not an integer");
         assert_eq!(flaw(&format!("{array}1 1\n1D2D3\n")), "line 3: `1D2D3` is not a number");
         let utf16: Vec<u8> = "\u{feff}%%Matrix".encode_utf16().flat_map(u16::to_le_bytes).collect();

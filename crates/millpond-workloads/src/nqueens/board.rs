@@ -53,7 +53,7 @@ impl Board {
     /// `n` rows is the factor times the sum over these boards.
     ///
     /// The factor is 2, because each way has a mirror image that is not among them. In these boards
-    /// the first queen is left of the middle; or it is in the middle column, if there is one, and
+    /// the first queen is left of the middle. Or it is in the middle column, if there is one, and
     /// the second queen is left of it. For a single row the factor is 1, because its one way is its
     /// own image.
     ///

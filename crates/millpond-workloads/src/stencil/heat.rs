@@ -12,7 +12,7 @@ pub const RIGHT: f64 = 2.0;
 /// A rod of `n` points between two ends. It begins with a straight line from end to end, plus a
 /// decaying sine wave.
 ///
-/// Both are exact solutions of the discrete scheme, not only of its limit: a step leaves the line
+/// Both are exact solutions of the discrete scheme, not only of its limit. A step leaves the line
 /// unchanged, and multiplies the wave by one factor. The sines are from `libm`, so that the bits
 /// are the same on all machines.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,6 @@
-//! The task program with recording. A task pool has no recorder, so each task records itself: when
-//! it was put, when and by which worker it ran, and which tasks it put. This is the schedule of
-//! [TP](crate#sources) Figure 1.
+//! The task program with recording. A task pool has no recorder, so each task records itself. It
+//! records when it was put, when and by which worker it ran, and which tasks it put. This is the
+//! schedule of [TP](crate#sources) Figure 1.
 //!
 //! If a worker takes a task put after the end of the worker's last task, it was idle since that
 //! end. All other time between two tasks of a worker counts as the pool's overhead. A task counts

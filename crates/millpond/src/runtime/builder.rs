@@ -184,16 +184,20 @@ impl Builder {
     /// is invalid. A task that declares more than the limit runs alone. The limit is hard or soft
     /// like [`window`](Builder::window).
     ///
-    /// The bytes of a task count from its spawn until it is complete. The runtime does not see what
-    /// a handle holds afterwards. So in a pipeline, declare the bytes on the task that uses the
-    /// data *last*. That task should take the value out ([`std::mem::take`]), or the handle should
-    /// be overwritten for the next item.
+    /// *Bounded* is the sum of the declared bytes of unfinished tasks. The bytes of a task count
+    /// from its spawn until it is complete.
+    ///
+    /// *Not bounded* is what the handles hold. A value that a complete task left in a handle does
+    /// not count, whatever the task declared. So `.bytes` on the task that produces the data
+    /// bounds nothing. In a pipeline, declare the bytes on the task that uses the data *last*. That
+    /// task should take the value out ([`std::mem::take`]), or the handle should be overwritten for
+    /// the next item.
     ///
     /// Alternatively, let a parent ([`nest`](crate::Spawn::nest)) declare the bytes and own the
     /// data ([`Spawn::handle`](crate::Spawn::handle)). It is complete when its children are.
     ///
-    /// At most this limit plus two items are alive. One item is loaded before its task has room.
-    /// The other was used and stays until it is overwritten.
+    /// In such a pipeline at most this limit plus two items are alive. One item is loaded before
+    /// its task has room. The other was used and stays until it is overwritten.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};

@@ -181,6 +181,10 @@ fn bodies_that_run_and_for_how_long() {
             let long = find(&dump, "long");
             assert_eq!((long.state, long.role), (State::Running { worker: Some(1) }, Some(Role::Leaf)));
             assert!(long.since >= before + Duration::from_millis(19), "{:?}", long.since);
+            let busy = dump.busy.iter().find(|busy| busy.body.label.name() == Some("long")).expect("it runs");
+            assert_eq!((busy.worker, busy.is_closure, busy.suspended), (Some(1), false, 0));
+            assert!(busy.since >= long.since, "{:?}", busy.since);
+            assert!(dump.to_string().contains("worker 1 has been in `long` for "), "{dump}");
             assert_eq!((long.place.line(), long.place.file()), (place, file!()));
             let scope = dump.unfinished.iter().find(|body| body.role.is_none()).unwrap();
             assert!(matches!(scope.state, State::Running { .. }) && scope.parent.is_none());

@@ -245,7 +245,7 @@ fn the_closures_own_error() {
 #[test]
 fn the_first_failure_stops_the_scope() {
     everywhere!("fail fast", |rt| {
-        let (a, ran) = (Handle::new(0), AtomicUsize::new(0));
+        let (a, ran, failed) = (Handle::new(0), AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
         let error = rt.scope(|s| {
             s.cancel_on_failure(true);
             let first = s.task("first").try_spawn(a.inout(), |_| Err::<(), _>(Wrong(1)));
@@ -259,9 +259,17 @@ fn the_first_failure_stops_the_scope() {
         // Of those that happened, the first in reference order.
         let error = rt.scope(|s| {
             s.cancel_on_failure(true);
-            (0..50).for_each(|n| drop(s.task("any").index([n]).spawn((), |()| fail("one of some"))));
+            for n in 0..50 {
+                let failed = &failed;
+                s.task("any").index([n]).spawn((), move |()| {
+                    failed.fetch_min(n, SeqCst);
+                    fail("one of some")
+                });
+            }
         });
-        assert_eq!(error.unwrap_err().task().name(), Some("any"));
+        let error = error.unwrap_err();
+        let first = u32::try_from(failed.into_inner()).expect("a task has failed");
+        assert_eq!((error.task().name(), error.task().indices()), (Some("any"), &[first][..]));
         // One that has happened before.
         let error = rt.scope(|s| {
             assert!(s.wait(s.spawn((), |()| fail("cause"))).is_err());

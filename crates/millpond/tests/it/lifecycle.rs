@@ -371,6 +371,10 @@ fn idle_for_a_while() {
             .unwrap();
             session.close().wait().unwrap();
         }
+        // The watchdog's thread checks nothing while no scope and no session is open.
+        let rt = builder(2).watchdog(Duration::from_millis(1)).build().unwrap();
+        assert_eq!(count(&rt, 1000), 1000);
+        assert!(comes_to_rest());
     });
 }
 

@@ -1,5 +1,4 @@
-//! The child of `fork(2)` has one thread: a runtime of the parent has no workers there, and nothing
-//! waits for them.
+//! The child of `fork(2)` has one thread: a runtime of the parent has no workers there, and nothing waits for them.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -17,19 +16,17 @@ use millpond::{Engine, Handle, Inline, Kind, Runtime, Spawn, StackEngine, Sum};
 
 #[test]
 fn children_of_a_fork() {
-    // ThreadSanitizer checks nothing in the child of a process with several threads, since that
-    // child may find locks of the sanitizer itself that another thread held. This test has hung
-    // there once; why was not seen.
-    let while_others_work = if cfg!(millpond_tsan) { None } else { Some("forks_while_others_work") };
-    let tests = [
+    // ThreadSanitizer checks nothing in the child of a process with several threads: that child may
+    // find locks of the sanitizer itself that another thread held.
+    for test in [
         "sessions_in_a_child",
         "scopes_in_a_child",
         "waits_in_a_child",
         "scopes_that_fork",
         "waits_in_scopes_that_fork",
         "recordings_in_a_child",
-    ];
-    for test in tests.into_iter().chain(while_others_work) {
+        "forks_while_others_work",
+    ] {
         alone(&format!("process_forks::{test}"), |_| false);
     }
 }
@@ -120,8 +117,7 @@ fn scopes_in_a_child() {
     });
 }
 
-/// Bodies that keep a lock over each kind of wait, and bodies that wait for what comes later: all
-/// on one thread.
+/// Bodies that keep a lock over each kind of wait, and bodies that wait for what comes later: all on one thread.
 fn wait_in_scope<E: Engine>(rt: &Runtime<E>, bodies: u32) {
     let (here, lock, ran, late) = (thread::current().id(), Mutex::new(0), AtomicU32::new(0), Item::new());
     let is_here = || assert_eq!(thread::current().id(), here, "another thread works in the child");
@@ -197,8 +193,7 @@ fn waits_in_a_child() {
     });
 }
 
-/// A scope that was open at the fork: its tasks do not run in the child, whatever its closure does
-/// there.
+/// A scope that was open at the fork: its tasks do not run in the child, whatever its closure does there.
 fn wait_in_open_scope<E: Engine>(rt: &Runtime<E>, ran: &AtomicU32) {
     let parent = std::process::id();
     let ended = rt.scope(|s| {
@@ -260,8 +255,7 @@ impl Sink for Events {
     }
 }
 
-/// A sink writes to what the parent has opened: it gets nothing in the child, and no lock is taken
-/// for it.
+/// A sink writes to what the parent has opened: it gets nothing in the child, and no lock is taken for it.
 #[test]
 #[ignore = "run by `children_of_a_fork`, in a process of its own"]
 fn recordings_in_a_child() {

@@ -1,4 +1,4 @@
-//! Suites about Concurrent Collections (FP §VI).
+//! Suites about Concurrent Collections ([FP](crate#sources) §VI).
 
 mod stacks;
 mod table;

@@ -1,5 +1,5 @@
-//! The micro-benchmark of FP §VI.D: threads that only allocate and free the memory of suspended
-//! steps. By such allocations the paper explains why an eager runtime stops scaling.
+//! The micro-benchmark of [FP](crate#sources) §VI.D: threads that only allocate and free the memory
+//! of suspended steps. By such allocations the paper explains why an eager runtime stops scaling.
 //!
 //! Each thread repeatedly suspends a number of steps, then finishes them all:
 //!

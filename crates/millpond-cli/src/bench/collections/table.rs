@@ -1,5 +1,5 @@
-//! Table I of FP for this machine: time and peak memory of its benchmarks under eager, strict and
-//! flexible preconditions, and the differences to the flexible ones.
+//! Table I of [FP](crate#sources) for this machine: time and peak memory of its benchmarks under
+//! eager, strict and flexible preconditions. It also has the differences to the flexible ones.
 //!
 //! Each repetition is a separate process (`millpond run`), so that memory of one run does not count
 //! for the next. The modes alternate.

@@ -1,5 +1,5 @@
-//! `bench pools`: each pool with its best manager (TP Tables 5 and 7), and the effect of its
-//! parameters.
+//! `bench pools`: each pool with its best manager ([TP](crate#sources) Tables 5 and 7), and the
+//! effect of its parameters.
 
 use super::cell::Cell;
 use super::compare::{fields, sorted};

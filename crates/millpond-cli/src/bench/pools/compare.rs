@@ -5,9 +5,9 @@ use crate::bench::rank_sum;
 use crate::stats::median;
 use serde_json::{Value, json};
 
-/// The fields comparing a cell with another: the additional time, relative to the other's median,
-/// and the probability of such a difference if both took equally long (TG §5.6.1). A cell is not
-/// compared with itself.
+/// The fields comparing a cell with another. They are the additional time, relative to the other's
+/// median, and the probability of such a difference if both took equally long ([TG](crate#sources)
+/// §5.6.1). A cell is not compared with itself.
 pub fn fields(cell: &Cell, with: &Cell) -> [(&'static str, Value); 2] {
     let relative = cell.median() / with.median() - 1.0;
     let test = if std::ptr::eq(cell, with) { None } else { rank_sum::test(&cell.seconds, &with.seconds) };

@@ -1,5 +1,5 @@
-//! `bench memory`: each memory manager, over all of the paper's pools (TP Tables 8 and 10) and
-//! under single ones (Fig. 8).
+//! `bench memory`: each memory manager, over all of the paper's pools ([TP](crate#sources) Tables 8
+//! and 10) and under single ones (Fig. 8).
 
 use super::cell::Cell;
 use super::compare::{fields, sorted};

@@ -1,7 +1,8 @@
-//! Suites that compare pools and memory managers like the paper (TP §8.1): its synthetic algorithm
-//! on a task pool alone, for every pool with every manager. Each repetition visits all pairs.
+//! Suites that compare pools and memory managers like the paper ([TP](crate#sources) §8.1). They
+//! run its synthetic algorithm on a task pool alone, for every pool with every manager. Each
+//! repetition visits all pairs.
 //!
-//! All pairs are chosen at run time, including the default, so each pays the same for the choice
+//! All pairs, including the default, are chosen at run time. So each pays the same for the choice
 //! (`docs/results/performance.md`, "What a choice at run time costs"). Without that choice: `cargo
 //! bench --profile max -p millpond-bench --bench matrix`.
 

@@ -1,4 +1,5 @@
-//! Parameters without values in the paper (TP §3.2 to §3.5, §4.3), and the measured values.
+//! Parameters without values in the paper ([TP](crate#sources) §3.2 to §3.5, §4.3), and the
+//! measured values.
 
 use super::Request;
 use super::cell::Cell;
