@@ -30,11 +30,11 @@
 //!    checks. If the count is the same after the bit is set, the check still holds, and a
 //!    subtraction is still to come. An owner that reads the count later checks for room again after
 //!    it has set the bit.
-//! 7. A scope is *quiet* (quiescent) if no task is outstanding. Tasks that its admission holds do not
-//!    count (4). An owner that waits for that lends its balance to `word`, counts nothing itself
-//!    meanwhile, and sets `QUIET`. Either the scope is quiet already, or a thread will subtract
-//!    down to `OPEN`. That thread clears the bit in the same step and notifies the owner. The owner
-//!    continues when it has cleared the bit itself or was notified.
+//! 7. A scope is *quiet* (quiescent) if no task is outstanding. Tasks that its admission holds do
+//!    not count (4). An owner that waits for that lends its balance to `word`, counts nothing
+//!    itself meanwhile, and sets `QUIET`. Either the scope is quiet already, or a thread will
+//!    subtract down to `OPEN`. That thread clears the bit in the same step and notifies the owner.
+//!    The owner continues when it has cleared the bit itself or was notified.
 //! 8. A session has no owner thread: the thread that holds its lock is the owner
 //!    (`runtime::session::core`). Several threads and futures may wait for room at once, so a list
 //!    replaces `waiter`. Under the lock, each one adds itself to the list and stores in `room_at`
@@ -64,7 +64,7 @@ mod loom_tests;
 
 /// The owner's counts; see the [module](self).
 #[derive(Debug)]
-pub(super) struct Own {
+pub(super) struct OwnerCounts {
     spawned: Cell<u64>,
     finished: Cell<u64>,
     open: Cell<bool>,
@@ -96,9 +96,9 @@ pub(super) struct Subtracted {
     pub(super) quiet: bool,
 }
 
-impl Own {
+impl OwnerCounts {
     pub(super) fn new() -> Self {
-        Own { spawned: Cell::new(0), finished: Cell::new(0), open: Cell::new(true) }
+        OwnerCounts { spawned: Cell::new(0), finished: Cell::new(0), open: Cell::new(true) }
     }
 
     /// The number of spawns counted here.
@@ -270,7 +270,8 @@ impl Shared {
 
     /// Cancels `watch_for_quiet`. Returns whether the scope is quiet; `None` if a thread notifies,
     /// or has notified, the owner. If the scope was quiet when the owner began to watch and is
-    /// quiet now, no task was let in meanwhile: its end would have notified the owner.
+    /// quiet now, no task was let in meanwhile. The end of such a task would have notified the
+    /// owner.
     pub(super) fn unwatch_quiet(&self) -> Option<bool> {
         let before = self.word.fetch_and(!QUIET, Ordering::AcqRel);
         (before & QUIET != 0).then_some(before & !WATCHED == OPEN)
