@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 /// compiler then keeps it in memory on every path to the call and after it. A copy at the call
 /// avoids that.
 #[inline(always)]
-pub(crate) fn moved<T>(value: T) -> T {
+pub(crate) fn copy_out<T>(value: T) -> T {
     let value = ManuallyDrop::new(value);
     // SAFETY: the original is not used or dropped any more.
     unsafe { NonNull::from(&*value).read() }

@@ -37,12 +37,12 @@ pub(crate) const MAX_INDICES: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Name {
     Given(&'static str),
-    Place(&'static Location<'static>),
+    Location(&'static Location<'static>),
 }
 
 impl Label {
     pub(crate) const fn place(at: &'static Location<'static>) -> Self {
-        Label { name: Name::Place(at), indices: [0; MAX_INDICES], count: 0 }
+        Label { name: Name::Location(at), indices: [0; MAX_INDICES], count: 0 }
     }
 
     pub(crate) const fn named(name: &'static str) -> Self {
@@ -60,7 +60,7 @@ impl Label {
     pub fn name(&self) -> Option<&'static str> {
         match self.name {
             Name::Given(name) => Some(name),
-            Name::Place(_) => None,
+            Name::Location(_) => None,
         }
     }
 
@@ -68,7 +68,7 @@ impl Label {
     pub(crate) fn location(&self) -> Option<&'static Location<'static>> {
         match self.name {
             Name::Given(_) => None,
-            Name::Place(place) => Some(place),
+            Name::Location(place) => Some(place),
         }
     }
 
@@ -82,7 +82,7 @@ impl fmt::Display for Label {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name {
             Name::Given(name) => f.write_str(name)?,
-            Name::Place(at) => write!(f, "{}:{}", at.file(), at.line())?,
+            Name::Location(at) => write!(f, "{}:{}", at.file(), at.line())?,
         }
         if let Some((first, rest)) = self.indices().split_first() {
             write!(f, "({first}")?;

@@ -171,7 +171,7 @@ const fn pools() -> [Row; 1 + pools::ROWS.len()] {
         ],
         ..Row::new(
             DefaultPool::NAME,
-            "lock-free deques, split into a private and a public part; a lane for positive priorities",
+            "lock-free deques, split into a private and a public part; a queue for positive priorities",
             "millpond",
         )
     };

@@ -23,7 +23,7 @@
 //!
 //! The caller runs items one after the other, in batches. Between two batches it reads the clock,
 //! and estimates the time of the rest. If the rest is long enough and another worker is idle, the
-//! caller shares it: it forks a helper, and both claim pieces of the rest until nothing is left.
+//! caller shares it. It forks a helper, and both claim pieces of the rest until nothing is left.
 //! The caller claims at the front, helpers at the back. A helper does the same, so idle workers
 //! join one after the other, at any time.
 //!
@@ -49,7 +49,7 @@ use crate::sync::atomic::AtomicBool;
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::worker::current;
 use crate::worker::fork::Joiner;
-use crate::worker::forks::{Others, Place};
+use crate::worker::forks::{CallSite, Others};
 use crate::worker::loops::Loops;
 
 mod declared;
@@ -200,7 +200,7 @@ pub fn indexed<A>(items: A) -> Zip<Range<usize>, A> {
 
 /// The loop that was called at `place`.
 #[inline]
-pub(crate) fn run<I, F>(items: I, body: F, place: Place)
+pub(crate) fn run<I, F>(items: I, body: F, place: CallSite)
 where
     I: Items,
     F: Fn(I::Item) + Sync,
@@ -219,7 +219,7 @@ where
 struct Each<S, F> {
     source: S,
     body: F,
-    place: Place,
+    place: CallSite,
     /// Set when an item has panicked: the other threads need not run the rest.
     is_stopped: AtomicBool,
 }
@@ -241,7 +241,7 @@ struct Plan {
 }
 
 /// A range that a thread has run alone.
-struct Ran {
+struct SoloRun {
     ns: f64,
     /// Whether a sleeping worker might have helped.
     is_lonely: bool,
@@ -325,10 +325,10 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
         }
         let first = if known.is_known() { items_in(FIRST_LOOK_NS, known_ns) } else { 1 };
         let plan = Plan { first, ns_per_item: known_ns, patience_ns: FIRST_LOOK_NS, is_whole: true };
-        if let Some(ran) = self.run(joiner, all, plan, &mut Stopwatch::start()) {
-            self.note(loops, ran.ns / count as f64, false);
-            if ran.is_lonely {
-                loops.note_alone(ran.ns);
+        if let Some(run) = self.run(joiner, all, plan, &mut Stopwatch::start()) {
+            self.note(loops, run.ns / count as f64, false);
+            if run.is_lonely {
+                loops.note_alone(run.ns);
             }
         }
     }
@@ -337,7 +337,7 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
     /// shared.
     ///
     /// The caller claimed the range: no other call has one of its items.
-    fn run(&self, joiner: &Joiner, mut range: Range<usize>, plan: Plan, watch: &mut Stopwatch) -> Option<Ran> {
+    fn run(&self, joiner: &Joiner, mut range: Range<usize>, plan: Plan, watch: &mut Stopwatch) -> Option<SoloRun> {
         let (start, mut size) = (watch.last, plan.first);
         let (mut ns, mut is_lonely) = (0.0, false);
         loop {
@@ -349,7 +349,7 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
             let lap_ns = watch.lap();
             ns += lap_ns;
             if range.is_empty() || self.is_stopped() {
-                return Some(Ran { ns, is_lonely });
+                return Some(SoloRun { ns, is_lonely });
             }
             let ns_per_item = lap_ns / length as f64;
             let left_ns = ns_per_item.max(plan.ns_per_item) * range.len() as f64;

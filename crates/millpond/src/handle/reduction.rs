@@ -13,7 +13,7 @@
 use std::ptr::NonNull;
 
 use self::erased::Operator;
-use self::parts::{Block, Parts, Shape, Spare};
+use self::parts::{Block, ReductionParts, Shape, Spare};
 use super::datum::Datum;
 use super::version::{Dropped, Version};
 use crate::error::Label;
@@ -158,7 +158,7 @@ pub struct Reduction {
     looking: Turns,
     shape: Shape,
     /// Pointers to a `T`, each in a room of the operator.
-    parts: Parts<NonNull<()>>,
+    parts: ReductionParts<NonNull<()>>,
 }
 
 impl std::fmt::Debug for Reduction {
@@ -185,7 +185,7 @@ impl Reduction {
             true if operator.is_large() => Shape::Tree,
             true => Shape::InOrder,
         };
-        let (members, looking, parts) = (Guarded::new(0), Turns::default(), Parts::new(shape));
+        let (members, looking, parts) = (Guarded::new(0), Turns::default(), ReductionParts::new(shape));
         let reduction = Reduction { version, datum, operator, label, group, members, looking, shape, parts };
         NonNull::from(Box::leak(Box::new(reduction)))
     }
@@ -236,7 +236,7 @@ impl Reduction {
         let spare = if self.shape == Shape::InOrder { None } else { self.parts.spare() };
         let room = match spare {
             Some(Spare::Identity(part)) => return part,
-            Some(Spare::Room(room)) => room,
+            Some(Spare::Empty(room)) => room,
             None => self.operator.room(),
         };
         let make = || {
@@ -246,7 +246,7 @@ impl Reduction {
             unsafe { self.operator.identity(self.version().value(), room) }
         };
         catch(make).unwrap_or_else(|caught| {
-            self.parts.keep(Spare::Room(room));
+            self.parts.keep(Spare::Empty(room));
             caught.resume()
         });
         room
@@ -297,7 +297,7 @@ impl Reduction {
     fn free_spare(&self, spare: Spare<NonNull<()>>) -> Dropped {
         let (room, full) = match spare {
             Spare::Identity(part) => (part, true),
-            Spare::Room(room) => (room, false),
+            Spare::Empty(room) => (room, false),
         };
         // SAFETY: the caller took the room off its list.
         unsafe { self.operator.free(room, full) }

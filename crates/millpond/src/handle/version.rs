@@ -32,7 +32,7 @@ pub struct Version {
     kind: Cell<&'static VersionKind>,
     /// The generation whose member failed. Meaningful while `state` is a failure.
     failed_group: AtomicU32,
-    place: Place,
+    allocation: Allocation,
     /// Whether the storage holds a value that must be dropped, valid for readers or not.
     full: Cell<bool>,
     /// Whether no later version may replace it (TG §3.3, footnote 2). The issuer reads it, and so
@@ -47,7 +47,7 @@ const _: () = assert!(size_of::<Version>() == 104);
 
 /// Where the head and the value of a version are, and hence which code frees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Allocation {
     /// The first version of a handle, in the handle's own block.
     First,
     /// A later version, in a separate block.
@@ -107,12 +107,12 @@ impl<T> KindOf<T> {
 
 fn rename<T>(share: Option<Share>) -> NonNull<Version> {
     match share {
-        None => rename_with::<T, ()>(Place::Renamed, ()),
-        Some(share) => rename_with::<T, Share>(Place::Counted, share),
+        None => rename_with::<T, ()>(Allocation::Renamed, ()),
+        Some(share) => rename_with::<T, Share>(Allocation::Counted, share),
     }
 }
 
-fn rename_with<T, S>(place: Place, share: S) -> NonNull<Version> {
+fn rename_with<T, S>(allocation: Allocation, share: S) -> NonNull<Version> {
     let block = storage::alloc::<Renamed<T, S>>();
     // SAFETY: the field is inside the block. The value is not touched, because it may be large.
     let value = unsafe { block.byte_add(offset_of!(Renamed<T, S>, value)) };
@@ -122,7 +122,7 @@ fn rename_with<T, S>(place: Place, share: S) -> NonNull<Version> {
     unsafe { share_at.cast().write(share) };
     let head = block.cast();
     // SAFETY: as above.
-    unsafe { head.write(Version::new(VersionKind::of::<T>(), place, value.cast())) };
+    unsafe { head.write(Version::new(VersionKind::of::<T>(), allocation, value.cast())) };
     head
 }
 
@@ -179,7 +179,7 @@ pub(crate) fn take_lock() -> Box<dyn std::any::Any> {
 
 impl Version {
     #[cfg_attr(not(debug_assertions), inline)]
-    pub(crate) fn new(kind: &'static VersionKind, place: Place, value: NonNull<()>) -> Self {
+    pub(crate) fn new(kind: &'static VersionKind, allocation: Allocation, value: NonNull<()>) -> Self {
         Version {
             meta: Meta::default(),
             value: Cell::new(value),
@@ -187,7 +187,7 @@ impl Version {
             exclusion: Exclusion::default(),
             kind: Cell::new(kind),
             failed_group: AtomicU32::new(0),
-            place,
+            allocation,
             full: Cell::new(false),
             in_place: AtomicBool::new(false),
         }
@@ -373,14 +373,14 @@ impl Version {
     pub(crate) unsafe fn free(this: NonNull<Version>) -> Dropped {
         // SAFETY: the caller keeps the version alive until now.
         let version = unsafe { this.as_ref() };
-        if version.place == Place::Held {
+        if version.allocation == Allocation::Held {
             return Ok(());
         }
         // SAFETY: no other code uses it.
         let dropped = unsafe { version.drop_value() };
         version.set_state(State::Unset);
-        match version.place {
-            Place::First => {
+        match version.allocation {
+            Allocation::First => {
                 // SAFETY: a first version is inside its datum.
                 let datum = unsafe { Datum::of_first(this) };
                 // SAFETY: it owned a part of the datum.
@@ -388,7 +388,7 @@ impl Version {
             }
             // SAFETY: such a version came from `rename` of the same kind, with a share. Its value
             // is gone.
-            Place::Counted => unsafe { (version.kind().free_counted)(this) },
+            Allocation::Counted => unsafe { (version.kind().free_counted)(this) },
             // SAFETY: as above, without a share.
             _ => unsafe { (version.kind().free_renamed)(this) },
         }

@@ -105,7 +105,8 @@ pub struct Unfinished {
     /// How long it has been in this state.
     pub since: Duration,
     /// What it waits for, as far as tasks can be named. There is an entry for each access that is
-    /// not granted, for each turn, and for the task or the datum that its body waits for.
+    /// not granted and for each turn. If its body waits for a task or a datum, there is an entry
+    /// for that, too.
     pub waits_for: Vec<WaitsFor>,
 }
 
@@ -164,9 +165,9 @@ pub struct WaitsFor {
     /// The number of the datum, if it waits for one. Two accesses with the same number share a
     /// datum.
     pub datum: Option<u64>,
-    /// The tasks that must complete first, at most [`MOST`](WaitsFor::MOST). The tasks that those
-    /// wait for are not included. The list is empty if these are complete, and the task or body is
-    /// about to continue.
+    /// The tasks that must complete first, at most [`MAX_TASKS`](WaitsFor::MAX_TASKS). The tasks
+    /// that those wait for are not included. The list is empty if these are complete, and the task
+    /// or body is about to continue.
     pub tasks: Vec<Who>,
     /// The number of further tasks.
     pub more: usize,
@@ -174,5 +175,9 @@ pub struct WaitsFor {
 
 impl WaitsFor {
     /// The largest number of named tasks.
-    pub const MOST: usize = 3;
+    pub const MAX_TASKS: usize = 3;
+
+    /// The former name of [`MAX_TASKS`](WaitsFor::MAX_TASKS).
+    #[deprecated(note = "renamed to `MAX_TASKS`")]
+    pub const MOST: usize = WaitsFor::MAX_TASKS;
 }

@@ -95,7 +95,7 @@ enum Drops {
 enum Source<O> {
     /// A task that ran at its spawn: its result and its number in the recording. Also the task, if
     /// the drop of its value may run code.
-    Ready(Result<O, Error>, Id, Option<Ran>),
+    Ready(Result<O, Error>, Id, Option<InlineTask>),
     Task(Pending<O, OnWorker>),
     /// The same, for a task in its scope's stack.
     OfFrame(Pending<O, OnWorker>, TaskRef),
@@ -110,7 +110,7 @@ enum Source<O> {
 }
 
 /// A task that ran at its spawn.
-struct Ran {
+struct InlineTask {
     scope_state: NonNull<ScopeState>,
     order: u64,
     label: Label,
@@ -193,9 +193,9 @@ impl<'s, B, O> Join<'s, B, O> {
         label: impl FnOnce() -> Label,
     ) -> Self {
         let drops = if mem::needs_drop::<O>() || result.is_err() { Drops::Source } else { Drops::Nothing };
-        let ran = || Ran { scope_state: scope_state.into(), order: scope_state.last_order(), label: label() };
-        let ran = if const { mem::needs_drop::<O>() } { Some(ran()) } else { None };
-        Join::new(Source::Ready(result, record, ran), drops, NonNull::dangling())
+        let task = || InlineTask { scope_state: scope_state.into(), order: scope_state.last_order(), label: label() };
+        let task = if const { mem::needs_drop::<O>() } { Some(task()) } else { None };
+        Join::new(Source::Ready(result, record, task), drops, NonNull::dangling())
     }
 
     #[inline]
@@ -328,7 +328,7 @@ fn drop_source<O>(source: Source<O>) {
             pending.scope_state().uncount_join();
             drop(pending);
         }
-        Source::Ready(Ok(value), _, Some(ran)) => drop_value(value, || (ran.scope_state, ran.order, ran.label)),
+        Source::Ready(Ok(value), _, Some(task)) => drop_value(value, || (task.scope_state, task.order, task.label)),
         _ => {}
     }
 }

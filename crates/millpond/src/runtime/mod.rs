@@ -361,7 +361,7 @@ where
     let (cancels, claimant) = (Cancels::new(), Claimant::enter(true));
     let _watched = worker.shared().open_watched();
     let (before, record) = (worker.log.body(), worker.log.open(place));
-    let scope_state = ScopeState::root(&cancels, &claimant, worker.seat().index(), record);
+    let scope_state = ScopeState::root(&cancels, &claimant, worker.seat(), record);
     E::Tasks::open_scope(worker, &scope_state);
     // SAFETY: worker and scope state outlive the scope, which is complete before they are dropped.
     // This thread holds the worker's seat until then, and runs the closure.
@@ -375,7 +375,7 @@ where
     if record != 0 {
         worker.log.ended(record, result.is_ok(), 0);
     }
-    let pinned = pin::caller(worker.shared(), worker.seat().index());
+    let pinned = pin::caller(worker.shared(), worker.seat());
     E::end_scope(worker, &scope_state);
     drop(pinned);
     if record != 0 {
@@ -398,7 +398,7 @@ impl<E: crate::worker::engine::WorkerEngine> Worker<E> {
         self.combine_open(scope_state);
         E::Tasks::end_scope(self, scope_state);
         self.wait_for_admission(scope_state);
-        let waiter = Waiter::new(self.seat());
+        let waiter = Waiter::new(self.mailbox());
         if !scope_state.close(Some(&waiter)) {
             self.wait(&waiter, scope_state);
         }

@@ -2,8 +2,8 @@
 //! by its admission may be left.
 //!
 //! For the notification, see `worker::count`, step 7. Meanwhile the owner's worker runs tasks. If
-//! the owner waits for a future, it polls the future again once the scope is quiet, because the
-//! last task may have made the future ready after the first poll.
+//! the owner waits for a future, it polls the future again once the scope is quiet. The last task
+//! may have made the future ready after the first poll.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -87,7 +87,7 @@ impl<E: WorkerEngine> Worker<E> {
         let Some(admission) = scope_state.admission() else { return };
         let _lent = Lent::new(scope_state);
         loop {
-            let waiter = Waiter::new(self.seat());
+            let waiter = Waiter::new(self.mailbox());
             // If it is quiet, the next notification comes after another thread has let a task in.
             let quiet = scope_state.watch_for_quiet(Tell::Waiter(NonNull::from(&waiter)));
             let scope_handle = scope_state.scope_handle().map(|scope_handle| scope_handle.lock());

@@ -153,7 +153,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         let returned =
             self.scope_state().run_inline(|| unsafe { call_leaf::<B, A, F, R>(task.records(), shape, body) });
         let result = value_of::<O, R>(returned);
-        worker.grains.end(|| &worker.shared().kinds, task.header().vtable(), started, grain::Ran::AtItsSpawn);
+        worker.grains.end(|| &worker.shared().kinds, task.header().vtable(), started, grain::RunSite::AtItsSpawn);
         if record != 0 {
             worker.log.ended(record, result.is_ok(), before);
         }

@@ -213,7 +213,7 @@ impl<E: WorkerEngine> Worker<E> {
             (|waiter: &Waiter| self.wait(waiter, scope_state), |record: &Record| self.release_one(record));
         // SAFETY: as the caller promises; the worker's own wait.
         let until = |body| unsafe {
-            let who = Who { tracker: self.tracker(), body, place, waiter: Waiter::new(self.seat()) };
+            let who = Who { tracker: self.tracker(), body, place, waiter: Waiter::new(self.mailbox()) };
             await_access(scope_state, datum, mode, who, issue, wait, release);
         };
         match scope_state.record() {

@@ -116,7 +116,7 @@ impl<E: WorkerEngine> Worker<E> {
                 continue;
             }
             self.flush_all();
-            let waiter = Waiter::new(self.seat());
+            let waiter = Waiter::new(self.mailbox());
             if scope_state.watch_for_room(&waiter, seen) && waiter.park() {
                 // A completion on this worker wakes no thread.
                 self.wait_on_carrier(&waiter, Awaited::Below(scope_state.into()), &|| {

@@ -17,7 +17,7 @@ use std::ptr::NonNull;
 use std::time::Duration;
 
 use super::{Frames, Stacks, Thief, fits_in_stack, frames_of};
-use crate::copy_out::{moved, rarely};
+use crate::copy_out::{copy_out, rarely};
 use crate::depend::Parked;
 use crate::depend::tracker::{Of, SchemeOps, Tracker};
 use crate::handle::Datum;
@@ -80,7 +80,7 @@ pub enum InFrames {}
 
 /// A worker's data for stacks.
 #[derive(Debug)]
-pub struct StackSeat {
+pub struct StackLocal {
     /// The stack in which the beginning parent opens its frame.
     pub(super) opens_in: Cell<Option<NonNull<Frames>>>,
     /// Stacks waiting for this worker, and tasks that it has stolen.
@@ -103,17 +103,17 @@ fn call_at_spawn<A, F, R>(
     }
     call(accesses, body).map_err(|(accesses, body)| {
         frames.give_up_inline_subtree();
-        (moved(accesses), moved(body))
+        (copy_out(accesses), copy_out(body))
     })
 }
 
 impl TaskStore<StackEngine> for InFrames {
-    type Seat = StackSeat;
+    type Local = StackLocal;
     /// The stacks of scopes.
     type Shared = Stacks;
 
-    fn seat(index: usize) -> StackSeat {
-        StackSeat { opens_in: Cell::new(None), stack_jobs: RefCell::default(), thief: Thief::new(index) }
+    fn local(index: usize) -> StackLocal {
+        StackLocal { opens_in: Cell::new(None), stack_jobs: RefCell::default(), thief: Thief::new(index) }
     }
 
     fn prepare() {
@@ -234,8 +234,8 @@ impl SpawnStore<StackEngine> for InFrames {
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
     {
         let Some(frames) = scope.frames() else {
-            let (options, accesses, body) = (moved(options), moved(accesses), moved(body));
-            return moved(rarely(move || InPool::spawn_leaf(scope, options, accesses, body)));
+            let (options, accesses, body) = (copy_out(options), copy_out(accesses), copy_out(body));
+            return copy_out(rarely(move || InPool::spawn_leaf(scope, options, accesses, body)));
         };
         let call = |accesses, body| scope.call_leaf(frames, &options, accesses, body);
         match call_at_spawn(frames, options.portable, accesses, body, call) {
@@ -258,8 +258,8 @@ impl SpawnStore<StackEngine> for InFrames {
         F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
     {
         let Some(frames) = scope.frames() else {
-            let (options, accesses, body) = (moved(options), moved(accesses), moved(body));
-            return moved(rarely(move || InPool::spawn_parent(scope, options, accesses, body)));
+            let (options, accesses, body) = (copy_out(options), copy_out(accesses), copy_out(body));
+            return copy_out(rarely(move || InPool::spawn_parent(scope, options, accesses, body)));
         };
         let call = |accesses, body| scope.call_parent(frames, &options, accesses, body);
         match call_at_spawn(frames, options.portable, accesses, body, call) {

@@ -49,7 +49,7 @@ const UNIT: usize = 8;
 
 impl Record {
     /// The most accesses of a task. Further records would be too far behind its header.
-    pub(crate) const MOST: usize = (1 << (u32::BITS - BEHIND_SHIFT - 1)) * UNIT / size_of::<Record>();
+    pub(crate) const MAX_ACCESSES: usize = (1 << (u32::BITS - BEHIND_SHIFT - 1)) * UNIT / size_of::<Record>();
 
     /// A record that will be `behind` bytes behind its task's header. The header's address must be
     /// exposed before [`task`](Record::task) is called. The scheme orders the access by its mode,

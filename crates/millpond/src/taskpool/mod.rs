@@ -90,7 +90,7 @@ pub struct TaskPool<A, M: Memory = DefaultMemory, P: Pool = DefaultPool> {
     pool: P,
     memory: M,
     phase: Phase,
-    seats: Box<[CachePadded<Mutex<Seat<M, P>>>]>,
+    locals: Box<[CachePadded<Mutex<Local<M, P>>>]>,
     counters: Box<[CachePadded<Counters>]>,
     /// Blocks whose holders did not give them back; see [`ArgBlock`].
     stray: Mutex<Vec<Block>>,
@@ -107,7 +107,7 @@ unsafe impl<A: Send, M: Memory, P: Pool> Sync for TaskPool<A, M, P> {}
 unsafe impl<A: Send, M: Memory, P: Pool> Send for TaskPool<A, M, P> {}
 
 /// The private part of one worker, locked by the thread that acts as this worker.
-struct Seat<M: Memory, P: Pool> {
+struct Local<M: Memory, P: Pool> {
     pool: P::Local,
     memory: M::Local,
 }
@@ -159,12 +159,12 @@ impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
         let (memory, memories) = M::with(workers, memory);
         let (pool, pools) = P::with(workers, pool);
         let idle = if pool.waits_busily() { Idle::Busy } else { idle };
-        let seat = |(pool, memory)| CachePadded::new(Mutex::new(Seat { pool, memory }));
+        let local = |(pool, memory)| CachePadded::new(Mutex::new(Local { pool, memory }));
         TaskPool {
             pool,
             memory,
             phase: Phase::new(workers, idle),
-            seats: pools.into_iter().zip(memories).map(seat).collect(),
+            locals: pools.into_iter().zip(memories).map(local).collect(),
             counters: (0..workers).map(|_| CachePadded::default()).collect(),
             stray: Mutex::new(Vec::new()),
             argument: std::marker::PhantomData,
@@ -173,7 +173,7 @@ impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
 
     /// The number of workers.
     pub fn workers(&self) -> usize {
-        self.seats.len()
+        self.locals.len()
     }
 
     /// Puts an initial task. If the pool has one queue per worker, it goes to worker `number`.
@@ -229,9 +229,9 @@ impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
     pub fn worker(&self, number: usize) -> Worker<'_, A, M, P> {
         let workers = self.workers();
         assert!(number < workers, "there is no worker {number}: they are numbered from 0 to {}", workers - 1);
-        let seat = self.seats[number].try_lock();
-        let seat = seat.unwrap_or_else(|| panic!("worker {number} is held by a thread already"));
-        Worker::new(self, number, seat)
+        let local = self.locals[number].try_lock();
+        let local = local.unwrap_or_else(|| panic!("worker {number} is held by a thread already"));
+        Worker::new(self, number, local)
     }
 
     /// How many tasks each worker has run, and how often it has stolen.
@@ -254,8 +254,8 @@ impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
         let mut left = 0;
         for number in 0..self.workers() {
             // If a worker was forgotten, not dropped, its private part cannot be reached.
-            let Some(seat) = self.seats[number].try_lock() else { continue };
-            let mut worker = Worker::new(self, number, seat);
+            let Some(local) = self.locals[number].try_lock() else { continue };
+            let mut worker = Worker::new(self, number, local);
             while let Some(task) = worker.get() {
                 let (_, argument) = worker.free_task(task);
                 drop(worker.free_arg(argument));
@@ -275,6 +275,6 @@ impl<A, M: Memory, P: Pool> Drop for TaskPool<A, M, P> {
 
 impl<A, M: Memory, P: Pool> std::fmt::Debug for TaskPool<A, M, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TaskPool").field("workers", &self.seats.len()).finish_non_exhaustive()
+        f.debug_struct("TaskPool").field("workers", &self.locals.len()).finish_non_exhaustive()
     }
 }

@@ -1,7 +1,7 @@
 //! A worker of a task pool: what it puts and takes, and its working phase.
 
 use super::block::{ArgBlock, TaskBlock};
-use super::{Counters, Function, Seat, TaskPool};
+use super::{Counters, Function, Local, TaskPool};
 use crate::memory::DefaultMemory;
 use crate::memory::{Block, Memory};
 use crate::pool::DefaultPool;
@@ -28,12 +28,12 @@ use crate::sync::atomic::Ordering::Relaxed;
 pub struct Worker<'p, A, M: Memory = DefaultMemory, P: Pool = DefaultPool> {
     tasks: &'p TaskPool<A, M, P>,
     number: usize,
-    seat: MutexGuard<'p, Seat<M, P>>,
+    local: MutexGuard<'p, Local<M, P>>,
 }
 
 impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
-    pub(super) fn new(tasks: &'p TaskPool<A, M, P>, number: usize, seat: MutexGuard<'p, Seat<M, P>>) -> Self {
-        Worker { tasks, number, seat }
+    pub(super) fn new(tasks: &'p TaskPool<A, M, P>, number: usize, local: MutexGuard<'p, Local<M, P>>) -> Self {
+        Worker { tasks, number, local }
     }
 
     /// The worker's number, from 0.
@@ -52,7 +52,7 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
     /// Makes an argument, in a block of the memory manager.
     #[inline]
     pub fn alloc_arg(&mut self, value: A) -> ArgBlock<'p, A, M, P> {
-        ArgBlock::new(self.tasks, &mut self.seat.memory, value)
+        ArgBlock::new(self.tasks, &mut self.local.memory, value)
     }
 
     /// Gives back an argument's block. Any worker of the pool may do so.
@@ -78,7 +78,7 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
         function: Function<A, M, P>,
         argument: ArgBlock<'p, A, M, P>,
     ) -> TaskBlock<'p, A, M, P> {
-        TaskBlock::new(self.tasks, &mut self.seat.memory, function, argument)
+        TaskBlock::new(self.tasks, &mut self.local.memory, function, argument)
     }
 
     /// Gives back a task's block. Any worker of the pool may do so.
@@ -101,7 +101,7 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
     #[inline]
     pub fn put_task(&mut self, task: TaskBlock<'p, A, M, P>) {
         let task = task.into_ref(self.tasks);
-        if self.tasks.pool.put(&mut self.seat.pool, task, Put::Spawned) {
+        if self.tasks.pool.put(&mut self.local.pool, task, Put::Spawned) {
             self.tasks.phase.sleep.work_arrived();
         }
     }
@@ -109,14 +109,14 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
     /// Takes a task, perhaps from another worker. `None` if one search of the pool finds none.
     #[inline]
     pub fn get(&mut self) -> Option<TaskBlock<'p, A, M, P>> {
-        let task = self.tasks.pool.take(&mut self.seat.pool).or_else(|| self.steal())?;
+        let task = self.tasks.pool.take(&mut self.local.pool).or_else(|| self.steal())?;
         // SAFETY: `put_task` put the task that the pool returns.
         Some(unsafe { TaskBlock::taken(self.tasks, task) })
     }
 
     fn steal(&mut self) -> Option<crate::task::TaskRef> {
         let TaskPool { pool, phase, .. } = self.tasks;
-        let task = pool.steal(&mut self.seat.pool)?;
+        let task = pool.steal(&mut self.local.pool)?;
         bump(&self.counters().steals);
         // A put wakes one worker, and that worker may take one of several tasks.
         if phase.sleep.sleepers() != 0 && pool.has_work() {
@@ -139,7 +139,7 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
             if !pool.balances() {
                 return;
             }
-            worker.tasks.memory.idle(&mut worker.seat.memory);
+            worker.tasks.memory.idle(&mut worker.local.memory);
             pool.hungry(true);
             let more = member.wait_for_work(worker.number, || pool.has_work());
             pool.hungry(false);
@@ -158,7 +158,7 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
         self.free(record);
         self.free(block);
         bump(&self.counters().tasks);
-        if self.tasks.pool.expose(&mut self.seat.pool) {
+        if self.tasks.pool.expose(&mut self.local.pool) {
             self.tasks.phase.sleep.work_arrived();
         }
         function(self, argument);
@@ -167,7 +167,7 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
     #[inline]
     fn free(&mut self, block: Block) {
         // SAFETY: the block is of this pool's manager, as was checked, and its holder is gone.
-        unsafe { self.tasks.memory.free(&mut self.seat.memory, block) };
+        unsafe { self.tasks.memory.free(&mut self.local.memory, block) };
     }
 
     /// Frees the blocks that their holders did not give back.
@@ -191,7 +191,7 @@ fn bump(counter: &AtomicU64) {
 impl<A, M: Memory, P: Pool> Drop for Worker<'_, A, M, P> {
     /// If the pool balances loads, others may take the tasks that this worker has put.
     fn drop(&mut self) {
-        if self.tasks.pool.leave(&mut self.seat.pool, Leave::Body) {
+        if self.tasks.pool.leave(&mut self.local.pool, Leave::Body) {
             self.tasks.phase.sleep.work_arrived();
         }
     }

@@ -29,7 +29,7 @@ impl<E: WorkerEngine> Worker<E> {
     fn step_aside(&self) {
         self.forks.offer_all();
         self.flush_all();
-        let waiter = Waiter::outside(&self.seat);
+        let waiter = Waiter::outside(&self.mailbox);
         if waiter.park() {
             // The waiter goes into the inbox at once. The carrier handles it after leaving this
             // stack.
@@ -92,7 +92,7 @@ impl<E: WorkerEngine> Worker<E> {
         }
         self.step_back(Leave::Seat);
         while !done() {
-            self.shared().sleep.wait_for_call(self.seat.index(), || self.seat.has_mail(), Some(PAUSE));
+            self.shared().sleep.wait_for_call(self.seat(), || self.mailbox.has_mail(), Some(PAUSE));
             self.collect_mail();
         }
         self.take_slot_back();
@@ -113,6 +113,6 @@ impl<E: WorkerEngine> Worker<E> {
 
     pub(super) fn take_slot_back(&self) {
         let shared = self.shared();
-        shared.spares.take_back().for_each(|seat| shared.worker(seat).seat.ring());
+        shared.spares.take_back().for_each(|seat| shared.worker(seat).mailbox.ring());
     }
 }

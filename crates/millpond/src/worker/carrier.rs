@@ -15,7 +15,7 @@ use crate::task::TaskRef;
 use crate::worker::engine::WorkerEngine;
 use crate::worker::engine::store::TaskStore;
 
-use Place::{Away, Here, Outside};
+use TaskSource::{Away, Here, Outside};
 
 /// After this many tasks, taken newest first, a worker runs an old one: one that was put before all
 /// tasks that these tasks put.
@@ -26,7 +26,7 @@ const FROM_OUTSIDE: usize = 8;
 
 /// Where a worker searches for an old task.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum TaskSource {
     /// In this worker's part of the pool.
     Here,
     /// At the inject seat, where threads without a seat spawn.
@@ -35,8 +35,9 @@ enum Place {
     Away,
 }
 
-/// The orders of places, one search after the other. Most begin outside, where new tasks come from.
-const TURNS: [[Place; 3]; 4] =
+/// The orders of sources, one search after the other. Most begin outside, where new tasks come
+/// from.
+const TURNS: [[TaskSource; 3]; 4] =
     [[Outside, Here, Away], [Away, Outside, Here], [Outside, Here, Away], [Here, Away, Outside]];
 
 /// The number of a search that begins outside.
@@ -97,7 +98,7 @@ impl<E: WorkerEngine> Worker<E> {
 
     /// Whether a waiter of this worker is to be resumed.
     pub(super) fn has_mail(&self) -> bool {
-        self.seat.has_mail() || !self.resumable.borrow().is_empty()
+        self.mailbox.has_mail() || !self.resumable.borrow().is_empty()
     }
 
     fn resume_waiter(&self, waiter: NonNull<Waiter>) {
@@ -120,7 +121,7 @@ impl<E: WorkerEngine> Worker<E> {
     /// Sets the budget, also for the loops that are resumed. Returns whether `AGE` tasks have run
     /// since it last returned true.
     ///
-    /// While bodies of this thread are suspended, a resumed loop runs nothing after its body: the
+    /// While bodies of this thread are suspended, a resumed loop runs nothing after its body. The
     /// next task might wait for a lock that one of them holds.
     pub(super) fn begin_turn(&self, tasks: u32) -> bool {
         self.set_budget(if self.fibers.parked() > 0 { 1 } else { tasks });
@@ -166,15 +167,15 @@ impl<E: WorkerEngine> Worker<E> {
     /// unfinished at the same time.
     pub(super) fn take_oldest(&self) -> Option<TaskRef> {
         self.expose();
-        let (shared, own) = (self.shared(), self.seat.index());
+        let (shared, own) = (self.shared(), self.seat());
         let look = self.looks.replace(self.looks.get().wrapping_add(1));
-        let seat = |place| match place {
+        let seat = |source| match source {
             Here => self.is_next_at_root().then_some(own),
             Outside => Some(shared.inject_seat()),
             Away => shared.sleep.next_away(look / TURNS.len(), |seat| seat != own && !shared.spares.rests(seat)),
         };
-        let places = TURNS[look % TURNS.len()];
-        let seats = places.into_iter().filter_map(seat);
+        let sources = TURNS[look % TURNS.len()];
+        let seats = sources.into_iter().filter_map(seat);
         let mut found = seats.filter_map(|seat| Some((seat, shared.pool.take_oldest(seat)?)));
         let (seat, oldest) = found.next()?;
         if seat == shared.inject_seat() {
@@ -210,7 +211,7 @@ impl<E: WorkerEngine> Worker<E> {
     /// fiber belongs to this thread's own stack, or to the running body. Its owner checks it, and
     /// it must not count as mail until then.
     pub(super) fn collect_mail(&self) {
-        self.seat.take_mail(|waiter| match waiter.has_fiber() {
+        self.mailbox.take_mail(|waiter| match waiter.has_fiber() {
             true => self.resumable.borrow_mut().push_back(waiter.into()),
             false => waiter.deliver(),
         });
@@ -243,7 +244,7 @@ impl<E: WorkerEngine> Worker<E> {
         }
         let steals = || E::Tasks::steal_stack_jobs(self);
         let found = || self.has_mail() || done() || shared.has_tasks() || steals();
-        let owes = shared.sleep.wait_watching(self.seat.index(), &found, &|| E::Tasks::nap(self));
+        let owes = shared.sleep.wait_watching(self.seat(), &found, &|| E::Tasks::nap(self));
         E::Tasks::end_nap(self);
         shared.pool.hungry(false);
         if self.log.is_on() {
@@ -263,7 +264,7 @@ impl<E: WorkerEngine> Worker<E> {
     /// The life of a worker thread.
     pub(crate) fn live(&self) {
         let shared = self.shared();
-        if !shared.spares.has(self.seat.index()) {
+        if !shared.spares.has(self.seat()) {
             return self.carry_until(&|| shared.is_shut_down());
         }
         // Reserves a stack now, because the system has just had room for one. If there is none, the
@@ -276,7 +277,7 @@ impl<E: WorkerEngine> Worker<E> {
 
     /// One turn of a spare thread (`spares`): it runs tasks, sleeps as a worker does, or rests.
     fn carry_as_spare(&self) {
-        let (shared, seat) = (self.shared(), self.seat.index());
+        let (shared, seat) = (self.shared(), self.seat());
         let used_up = self.begin_turn(AGE);
         self.resume_mail();
         let mut patience = Patience::new();

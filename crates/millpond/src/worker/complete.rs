@@ -17,9 +17,9 @@ use crate::task::{Record, Role, TaskRef, flag};
 use crate::worker::engine::WorkerEngine;
 use crate::worker::scope_state::ScopeState;
 
-/// How a body ended.
+/// Whether a body has started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ran {
+pub(crate) enum BodyStarted {
     /// It did not start: only its closure existed.
     No,
     /// It started: there is a result, unless it panicked.
@@ -156,7 +156,7 @@ impl<E: WorkerEngine> Worker<E> {
     pub(super) fn conclude_well(&self, task: TaskRef) -> Option<TaskRef> {
         let header = task.header();
         if header.has(flag::WRITE | flag::REDUCE | flag::EXTRAS) || header.role() != Role::Leaf {
-            return self.conclude(task, Ok(()), true, Ran::Yes);
+            return self.conclude(task, Ok(()), true, BodyStarted::Yes);
         }
         self.release(task);
         let scope_state = header.scope_state();
@@ -168,7 +168,13 @@ impl<E: WorkerEngine> Worker<E> {
     /// A task has ended. Returns the parent that is complete with it, if any: the caller continues
     /// with that one.
     #[inline(never)]
-    pub(crate) fn conclude(&self, task: TaskRef, result: Result<(), Error>, poison: bool, ran: Ran) -> Option<TaskRef> {
+    pub(crate) fn conclude(
+        &self,
+        task: TaskRef,
+        result: Result<(), Error>,
+        poison: bool,
+        started: BodyStarted,
+    ) -> Option<TaskRef> {
         let header = task.header();
         let result = if header.role() == Role::Combine {
             result.inspect_err(|error| self.poison_combined(task, error))
@@ -183,7 +189,7 @@ impl<E: WorkerEngine> Worker<E> {
             scope.sub_bytes(task.bytes());
         }
         if let Err(error) = result {
-            self.report(task, scope, error, ran);
+            self.report(task, scope, error, started);
         }
         if header.role() == Role::Combine {
             self.end_reduction(task);
@@ -201,7 +207,7 @@ impl<E: WorkerEngine> Worker<E> {
     }
 
     #[cold]
-    pub(crate) fn report(&self, task: TaskRef, scope: &ScopeState, error: Error, ran: Ran) {
+    pub(crate) fn report(&self, task: TaskRef, scope: &ScopeState, error: Error, started: BodyStarted) {
         let header = task.header();
         if header.role() == Role::Combine && matches!(error.kind(), Kind::NeverWritten { .. }) {
             // No member found a value either, so each member has failed.
@@ -209,13 +215,13 @@ impl<E: WorkerEngine> Worker<E> {
         }
         if !header.has(flag::COUNTED) {
             scope.fail_for_join(header.order(), error);
-            if scope.is_owned_by(self.seat.index()) {
+            if scope.is_owned_by(self.seat()) {
                 scope.forget_failures();
             }
         } else {
             scope.fail(header.order(), &error);
             // SAFETY: the task is counted, and its join cannot look before the state says "done".
-            unsafe { (header.vtable().fail)(task, error, ran == Ran::Yes) }
+            unsafe { (header.vtable().fail)(task, error, started == BodyStarted::Yes) }
         }
     }
 
@@ -302,7 +308,7 @@ impl<E: WorkerEngine> Worker<E> {
         let usage = header.state().usage();
         let counted = header.has(flag::COUNTED);
         // If this thread runs the body of the scope, only this thread uses the scope's joins.
-        let alone = scope.is_owned_by(self.seat.index());
+        let alone = scope.is_owned_by(self.seat());
         let completed = if alone { header.state().complete_alone() } else { header.state().complete() };
         if completed.watched {
             scope.watchers().tell((task.0, usage));
@@ -321,7 +327,7 @@ impl<E: WorkerEngine> Worker<E> {
     #[inline]
     pub(crate) fn count_finished(&self, scope_state: NonNull<ScopeState>) -> Option<TaskRef> {
         // SAFETY: the completion is not counted yet, so the scope is alive.
-        if unsafe { scope_state.as_ref() }.is_owned_by(self.seat.index()) {
+        if unsafe { scope_state.as_ref() }.is_owned_by(self.seat()) {
             // SAFETY: as above.
             unsafe { scope_state.as_ref() }.count_inline();
             return None;
@@ -342,13 +348,13 @@ impl<E: WorkerEngine> Worker<E> {
         // SAFETY: the task is outstanding, so its scope is alive.
         let scope = unsafe { scope_state.as_ref() };
         match self.tally.get() {
-            _ if scope.is_owned_by(self.seat.index()) => scope.count_let_in_here(),
+            _ if scope.is_owned_by(self.seat()) => scope.count_let_in_here(),
             (held, 1) if held == Some(scope_state) => self.tally.set((None, 0)),
             (held, count) if held == Some(scope_state) => self.tally.set((held, count - 1)),
             _ => scope.count_hidden_spawn(),
         }
         let admission = scope.admission().expect("an external task");
-        admission.count_let_in(self.seat.index());
+        admission.count_let_in(self.seat());
     }
 
     /// Subtracts the collected completions. Returns the parent that is complete with them, if any.
@@ -395,7 +401,7 @@ impl<E: WorkerEngine> Worker<E> {
         // SAFETY: nothing uses the frame any more. `conclude` frees its block.
         unsafe { frame.drop_in_place() };
         // A body that failed left no value.
-        let ran = if poison { Ran::No } else { Ran::Yes };
-        self.conclude(task, error.map_or(Ok(()), Err), poison, ran)
+        let started = if poison { BodyStarted::No } else { BodyStarted::Yes };
+        self.conclude(task, error.map_or(Ok(()), Err), poison, started)
     }
 }

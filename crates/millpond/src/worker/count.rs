@@ -64,7 +64,7 @@ mod loom_tests;
 
 /// The owner's counts; see the [module](self).
 #[derive(Debug)]
-pub(super) struct Own {
+pub(super) struct OwnerCounts {
     spawned: Cell<u64>,
     finished: Cell<u64>,
     open: Cell<bool>,
@@ -96,9 +96,9 @@ pub(super) struct Subtracted {
     pub(super) quiet: bool,
 }
 
-impl Own {
+impl OwnerCounts {
     pub(super) fn new() -> Self {
-        Own { spawned: Cell::new(0), finished: Cell::new(0), open: Cell::new(true) }
+        OwnerCounts { spawned: Cell::new(0), finished: Cell::new(0), open: Cell::new(true) }
     }
 
     /// The number of spawns counted here.
@@ -270,7 +270,8 @@ impl Shared {
 
     /// Cancels `watch_for_quiet`. Returns whether the scope is quiet; `None` if a thread notifies,
     /// or has notified, the owner. If the scope was quiet when the owner began to watch and is
-    /// quiet now, no task was let in meanwhile: its end would have notified the owner.
+    /// quiet now, no task was let in meanwhile. The end of such a task would have notified the
+    /// owner.
     pub(super) fn unwatch_quiet(&self) -> Option<bool> {
         let before = self.word.fetch_and(!QUIET, Ordering::AcqRel);
         (before & QUIET != 0).then_some(before & !WATCHED == OPEN)

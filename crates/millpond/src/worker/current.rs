@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 
 use super::Worker;
-use super::forks::{Forks, Head, Others, Place};
+use super::forks::{CallSite, Forks, Head, Others};
 use crate::record::log::Log;
 use crate::worker::engine::WorkerEngine;
 use crate::worker::fork::ForkOps;
@@ -30,7 +30,7 @@ pub(crate) struct CurrentWorker {
 
 impl CurrentWorker {
     /// Puts a fork on this thread's stack into the pool.
-    pub(crate) fn offer(self, fork: NonNull<Head>, recorded_at: Option<Place>) {
+    pub(crate) fn offer(self, fork: NonNull<Head>, recorded_at: Option<CallSite>) {
         // SAFETY: this thread is that worker, whose stack of forks has just given the fork up,
         // once.
         unsafe { (self.ops.offer)(self.worker, fork, recorded_at) }
@@ -210,13 +210,13 @@ thread_local! {
 pub(crate) struct Inside(*const ());
 
 impl Inside {
-    pub(crate) fn enter(gate: *const ()) -> Self {
-        Inside(INSIDE.replace(gate))
+    pub(crate) fn enter(scope_handle: *const ()) -> Self {
+        Inside(INSIDE.replace(scope_handle))
     }
 
     /// Whether the innermost such task came through this scope handle.
-    pub(crate) fn is(gate: *const ()) -> bool {
-        std::ptr::eq(INSIDE.get(), gate)
+    pub(crate) fn is(scope_handle: *const ()) -> bool {
+        std::ptr::eq(INSIDE.get(), scope_handle)
     }
 }
 

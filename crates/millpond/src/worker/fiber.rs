@@ -82,11 +82,11 @@ static STACKS: AtomicUsize = AtomicUsize::new(0);
 /// The limit for the stacks of the process. A stack and its guard page are two mappings. The limit
 /// leaves room for the other mappings of the process.
 fn most_stacks() -> usize {
-    const ROOM: usize = 2048;
+    const OTHER_MAPPINGS: usize = 2048;
     static MAX_STACKS: OnceLock<usize> = OnceLock::new();
     *fork::once(&MAX_STACKS, || {
         let text = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();
-        text.trim().parse::<usize>().map_or(usize::MAX, |maps| maps.saturating_sub(ROOM) / 2)
+        text.trim().parse::<usize>().map_or(usize::MAX, |maps| maps.saturating_sub(OTHER_MAPPINGS) / 2)
     })
 }
 

@@ -13,15 +13,15 @@ use crate::record::{Cause, Id};
 use crate::task::{Role, TaskRef, VTable};
 use crate::worker::current;
 use crate::worker::engine::WorkerEngine;
-use crate::worker::forks::{Forks, Head, Offer, Others, Place};
-use crate::worker::wait::{Seat, Waiter};
+use crate::worker::forks::{CallSite, Forks, Head, Offer, Others};
+use crate::worker::wait::{Mailbox, Waiter};
 use crate::worker::{Awaited, Worker};
 
 /// The operations of a worker that code without its engine type uses.
 #[derive(Debug)]
 pub(crate) struct ForkOps {
-    pub(crate) seat: unsafe fn(*const ()) -> NonNull<Seat>,
-    pub(crate) offer: unsafe fn(*const (), NonNull<Head>, Option<Place>),
+    pub(crate) mailbox: unsafe fn(*const ()) -> NonNull<Mailbox>,
+    pub(crate) offer: unsafe fn(*const (), NonNull<Head>, Option<CallSite>),
     pub(crate) is_hungry: unsafe fn(*const ()) -> bool,
     pub(crate) others: unsafe fn(*const ()) -> Others,
     pub(crate) take_back: unsafe fn(*const (), TaskRef) -> bool,
@@ -34,7 +34,7 @@ pub(crate) struct ForkOps {
 impl ForkOps {
     pub(crate) const fn of<E: WorkerEngine>() -> &'static ForkOps {
         &ForkOps {
-            seat: seat::<E>,
+            mailbox: mailbox::<E>,
             offer: offer::<E>,
             is_hungry: is_hungry::<E>,
             others: others::<E>,
@@ -58,15 +58,15 @@ unsafe fn the<'a, E: WorkerEngine>(worker: *const ()) -> &'a Worker<E> {
 /// # Safety
 ///
 /// As `the`.
-unsafe fn seat<E: WorkerEngine>(worker: *const ()) -> NonNull<Seat> {
+unsafe fn mailbox<E: WorkerEngine>(worker: *const ()) -> NonNull<Mailbox> {
     // SAFETY: passed on.
-    NonNull::from(unsafe { the::<E>(worker) }.seat())
+    NonNull::from(unsafe { the::<E>(worker) }.mailbox())
 }
 
 /// # Safety
 ///
 /// As `the`, and as `Worker::offer`.
-unsafe fn offer<E: WorkerEngine>(worker: *const (), fork: NonNull<Head>, recorded_at: Option<Place>) {
+unsafe fn offer<E: WorkerEngine>(worker: *const (), fork: NonNull<Head>, recorded_at: Option<CallSite>) {
     // SAFETY: passed on.
     let worker = unsafe { the::<E>(worker) };
     // SAFETY: passed on.
@@ -315,8 +315,8 @@ impl Joiner {
     ///
     /// If every worker is busy, it costs about as much as two function calls.
     ///
-    /// In the closure of a scope that was opened meanwhile on another runtime, the halves run one
-    /// after the other, because this worker does not work for that runtime.
+    /// The closure of a scope may have been opened meanwhile on another runtime. Then the halves
+    /// run one after the other, because this worker does not work for that runtime.
     ///
     /// ```
     /// use millpond::{Joiner, Runtime};
@@ -354,7 +354,7 @@ impl Joiner {
 
     /// Like [`join`](Joiner::join), for a call at `place`.
     #[inline(always)]
-    pub(crate) fn join_at<A, B, RA, RB>(&self, a: A, b: B, place: Place) -> (RA, RB)
+    pub(crate) fn join_at<A, B, RA, RB>(&self, a: A, b: B, place: CallSite) -> (RA, RB)
     where
         A: FnOnce(&Joiner) -> RA + Send,
         B: FnOnce(&Joiner) -> RB + Send,
@@ -365,7 +365,7 @@ impl Joiner {
     }
 
     #[inline(always)]
-    fn fork<A, B, RA, RB>(&self, a: A, b: B, place: Place) -> (RA, RB)
+    fn fork<A, B, RA, RB>(&self, a: A, b: B, place: CallSite) -> (RA, RB)
     where
         A: FnOnce(&Joiner) -> RA,
         B: FnOnce(&Joiner) -> RB,
@@ -395,15 +395,15 @@ impl Joiner {
             let _unused = unsafe { fork.take_body() };
             caught.resume()
         }
-        match self.settle(fork) {
-            Settled::Back(body, id) => {
+        match self.take_back_or_wait(fork) {
+            OfferOutcome::TakenBack(body, id) => {
                 if id != 0 {
                     current::log(|log| log.refused(id, false));
                 }
                 let _unused = body;
                 caught.resume()
             }
-            Settled::Ran(result) => {
+            OfferOutcome::Ran(result) => {
                 let _unused = result;
                 caught.resume()
             }
@@ -414,24 +414,24 @@ impl Joiner {
     #[cold]
     #[inline(never)]
     fn join_offered<F: FnOnce(&Joiner) -> R, R>(&self, fork: &Fork<F, R>) -> R {
-        match self.settle(fork) {
-            Settled::Back(body, 0) => body(self),
-            Settled::Back(body, id) => run_recorded(id, || body(self)),
-            Settled::Ran(result) => result.unwrap_or_else(|caught| caught.resume()),
+        match self.take_back_or_wait(fork) {
+            OfferOutcome::TakenBack(body, 0) => body(self),
+            OfferOutcome::TakenBack(body, id) => run_recorded(id, || body(self)),
+            OfferOutcome::Ran(result) => result.unwrap_or_else(|caught| caught.resume()),
         }
     }
 
     /// Takes back a fork that was offered, or waits until it has run.
-    fn settle<F: FnOnce(&Joiner) -> R, R>(&self, fork: &Fork<F, R>) -> Settled<F, R> {
+    fn take_back_or_wait<F: FnOnce(&Joiner) -> R, R>(&self, fork: &Fork<F, R>) -> OfferOutcome<F, R> {
         let current::CurrentWorker { worker, ops } = self.0.worker();
         // SAFETY: the fork was offered, and the offer is freed below.
         let offer = unsafe { fork.head.offer() };
         let task = Offer::task(offer);
         let id = task.record_id();
         // SAFETY: this thread is that worker, here and below.
-        let settled = if unsafe { (ops.take_back)(worker, task) } {
+        let outcome = if unsafe { (ops.take_back)(worker, task) } {
             // SAFETY: the fork was taken back before it ran.
-            Settled::Back(unsafe { fork.take_body() }, id)
+            OfferOutcome::TakenBack(unsafe { fork.take_body() }, id)
         } else {
             // SAFETY: the offer exists until it is freed.
             let waiter = unsafe { offer.as_ref() }.waiter();
@@ -442,18 +442,18 @@ impl Joiner {
                 id => current::log(|log| log.waits(log.body(), Cause::Join, id, wait)),
             }
             // SAFETY: the result was written before the waiter was woken.
-            Settled::Ran(unsafe { fork.result.get().cast::<Result<R, PanicPayload>>().read() })
+            OfferOutcome::Ran(unsafe { fork.result.get().cast::<Result<R, PanicPayload>>().read() })
         };
         // SAFETY: as above. The task was taken back, or it has run and its waiter was delivered.
         unsafe { (ops.free)(worker, task) };
-        settled
+        outcome
     }
 }
 
 /// The fate of an offered fork.
-enum Settled<F, R> {
+enum OfferOutcome<F, R> {
     /// Its body did not run; with its number in a recording.
-    Back(F, Id),
+    TakenBack(F, Id),
     Ran(Result<R, PanicPayload>),
 }
 

@@ -48,10 +48,10 @@
 //!   private (5). Forks are offered oldest first. So if a popped fork was offered, none is private.
 //!   Otherwise the popped fork is the newest one, `top`.
 //! * **No followed link leads to a fork that is gone.** The owner follows `prev` of private forks
-//!   only. It leads to the root, or to a fork further up the same stack (5), whose join called this
-//!   fork's join and has not returned since. The owner follows `child` from `below` to `top` only.
-//!   Each push of such a fork found the fork before it as `top`: all forks pushed there earlier had
-//!   been popped.
+//!   only. It leads to the root, or to a fork further up the same stack (5). That fork's join
+//!   called this fork's join, and has not returned since. The owner follows `child` from `below` to
+//!   `top` only. Each push of such a fork found the fork before it as `top`: all forks pushed there
+//!   earlier had been popped.
 //! * **The limits are hints**, and relaxed, because they hand nothing over.
 //! * **An ask is not lost.** The owner clears the limits (4) before a thief can find the fork, so
 //!   the ask of its thief comes after that. If the owner overwrites an ask, the ask is about a fork
@@ -189,7 +189,7 @@ pub(crate) enum Private {
 }
 
 /// Where a join is called.
-pub(crate) type Place = &'static Location<'static>;
+pub(crate) type CallSite = &'static Location<'static>;
 
 impl Limits {
     #[inline]
@@ -251,7 +251,7 @@ impl Forks {
     /// The fork keeps its address until it was popped. If it was offered, also until its offer has
     /// ended. The caller is the worker's thread.
     #[inline(always)]
-    pub(crate) unsafe fn push(&self, fork: NonNull<Head>, place: Place) {
+    pub(crate) unsafe fn push(&self, fork: NonNull<Head>, place: CallSite) {
         let (before, link) = (self.top.get(), fork.as_ptr().cast_const());
         // SAFETY: the fork is alive, as the caller promises.
         unsafe { fork.as_ref() }.prev.set(before);
@@ -289,7 +289,7 @@ impl Forks {
     /// Looks, at a push.
     #[cold]
     #[inline(never)]
-    fn attend(&self, place: Place) {
+    fn attend(&self, place: CallSite) {
         if self.recorded.get() && self.closed.get() == 0 {
             self.offer_recorded(place);
         } else {
@@ -307,7 +307,7 @@ impl Forks {
     /// The newest fork is recorded. Unrecorded bodies pushed the forks below it.
     #[cold]
     #[inline(never)]
-    fn offer_recorded(&self, place: Place) {
+    fn offer_recorded(&self, place: CallSite) {
         let newest = self.top.get();
         // SAFETY: the newest fork was just pushed.
         self.top.set(unsafe { &*newest }.prev.get());
@@ -342,7 +342,7 @@ impl Forks {
         }
     }
 
-    fn offer(&self, fork: Link, recorded_at: Option<Place>) {
+    fn offer(&self, fork: Link, recorded_at: Option<CallSite>) {
         let fork = NonNull::new(fork.cast_mut()).expect("a link leads to a fork");
         self.worker().offer(fork, recorded_at);
     }

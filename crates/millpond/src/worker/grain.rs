@@ -72,7 +72,7 @@ pub(crate) struct Grains {
 
 /// Where a body runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ran {
+pub(crate) enum RunSite {
     AtItsSpawn,
     FromThePool,
 }
@@ -120,7 +120,7 @@ impl Kinds {
 
     /// Notes a measurement. A race between workers only loses one.
     #[cold]
-    fn note(&self, kind: &'static VTable, ticks: u64, ran: Ran) {
+    fn note(&self, kind: &'static VTable, ticks: u64, site: RunSite) {
         let (slot, address) = self.slot(kind);
         let ticks = ticks.min(u64::from(u32::MAX - 1)) as u32;
         if slot.kind.load(Ordering::Relaxed) != address {
@@ -137,7 +137,7 @@ impl Kinds {
             slot.longest.store(ticks, Ordering::Relaxed);
         } else {
             let longest = slot.longest.load(Ordering::Relaxed);
-            let cold = ran == Ran::FromThePool && ticks > longest && ticks < self.cold;
+            let cold = site == RunSite::FromThePool && ticks > longest && ticks < self.cold;
             let before = slot.cold.load(Ordering::Relaxed);
             let in_a_row = if cold { before + 1 } else { 0 };
             if in_a_row != before {
@@ -176,9 +176,15 @@ impl Grains {
 
     /// The body has finished. `kinds` is called only if it was measured.
     #[inline(always)]
-    pub(crate) fn end<'k>(&self, kinds: impl FnOnce() -> &'k Kinds, kind: &'static VTable, started: Started, ran: Ran) {
+    pub(crate) fn end<'k>(
+        &self,
+        kinds: impl FnOnce() -> &'k Kinds,
+        kind: &'static VTable,
+        started: Started,
+        site: RunSite,
+    ) {
         if let Some(start) = started.0 {
-            kinds().note(kind, ticks().wrapping_sub(start), ran);
+            kinds().note(kind, ticks().wrapping_sub(start), site);
         }
     }
 }

@@ -62,11 +62,11 @@ pub(crate) mod watched;
 
 use current::CurrentWorker;
 use fiber::Fibers;
-use forks::{Forks, Head, Offer, Place};
+use forks::{CallSite, Forks, Head, Offer};
 use grain::Grains;
 use sleep::Sleep;
 pub(crate) use stay::Awaited;
-use wait::{Seat, Waiter};
+use wait::{Mailbox, Waiter};
 
 /// The local parts of pool, memory manager and scheme that a worker keeps.
 pub(crate) type Locals<E> = (
@@ -75,9 +75,9 @@ pub(crate) type Locals<E> = (
     <<E as WorkerEngine>::Tracker as Tracker>::Local,
 );
 
-/// The state of one worker. Only the worker's thread touches it, except `seat` and `counters`.
+/// The state of one worker. Only the worker's thread touches it, except `mailbox` and `counters`.
 pub struct Worker<E: WorkerEngine> {
-    seat: Seat,
+    mailbox: Mailbox,
     counters: CachePadded<Counters>,
     /// The `Shared` of its runtime. Untyped, because a debug build describes all types that fields
     /// lead to in each unit of the user's program.
@@ -114,7 +114,7 @@ pub struct Worker<E: WorkerEngine> {
     owes: Cell<bool>,
     pub(crate) grains: Grains,
     /// The task store's part of a seat.
-    pub(crate) tasks: <E::Tasks as TaskStore<E>>::Seat,
+    pub(crate) tasks: <E::Tasks as TaskStore<E>>::Local,
     /// Versions that the current spawn has retired.
     pub(crate) retired: RefCell<Vec<Retired>>,
     pub(crate) log: Log,
@@ -174,7 +174,7 @@ impl<E: WorkerEngine> Worker<E> {
         let forks = Rc::new(Forks::new());
         let number = (index < config.workers && !config.caller_context).then_some(index as u32);
         Worker {
-            seat: Seat::new(index, sleep),
+            mailbox: Mailbox::new(index, sleep),
             counters: CachePadded::default(),
             shared: Cell::new(None),
             pool: UnsafeCell::new(pool),
@@ -194,7 +194,7 @@ impl<E: WorkerEngine> Worker<E> {
             only: Cell::new(None),
             owes: Cell::new(false),
             grains: Grains::default(),
-            tasks: E::Tasks::seat(index),
+            tasks: E::Tasks::local(index),
             retired: RefCell::default(),
             log: Log::new(recorder, number, forks.clone()),
             forks,
@@ -215,8 +215,13 @@ impl<E: WorkerEngine> Worker<E> {
         unsafe { shared.cast::<Shared<E>>().as_ref() }
     }
 
-    pub(crate) fn seat(&self) -> &Seat {
-        &self.seat
+    /// The index of this worker context.
+    pub(crate) fn seat(&self) -> usize {
+        self.mailbox.index()
+    }
+
+    pub(crate) fn mailbox(&self) -> &Mailbox {
+        &self.mailbox
     }
 
     pub(crate) fn counts(&self) -> WorkerCounts {
@@ -367,12 +372,12 @@ impl<E: WorkerEngine> Worker<E> {
     ///
     /// The fork was pushed onto this worker's stack of forks, is not private any more, and was not
     /// offered before. It keeps its address until the offer has ended.
-    pub(crate) unsafe fn offer(&self, fork: NonNull<Head>, recorded_at: Option<Place>) {
+    pub(crate) unsafe fn offer(&self, fork: NonNull<Head>, recorded_at: Option<CallSite>) {
         let block = self.alloc(Offer::SIZE);
         let place = recorded_at.unwrap_or(Location::caller());
         // SAFETY: as the caller promises. The block is new. A worker's seat and forks live as long
         // as its runtime.
-        let task = unsafe { Offer::create(block, fork, &self.forks, &self.seat, place) };
+        let task = unsafe { Offer::create(block, fork, &self.forks, &self.mailbox, place) };
         let pool = &self.shared().pool;
         if recorded_at.is_some() {
             // SAFETY: the cell of the number is the second field of an offer.

@@ -9,7 +9,7 @@ use crate::error::{Error, Kind};
 use crate::handle::Datum;
 use crate::handle::claim;
 use crate::handle::datum::Whole;
-use crate::handle::version::{Dropped, Place, State, Version};
+use crate::handle::version::{Allocation, Dropped, State, Version};
 use crate::task::{FRAME_ALIGN, FRAME_HEAD, HELD_STRIDE, Record, TaskRef};
 use crate::worker::complete::panicked;
 use crate::worker::scope_state::ScopeState;
@@ -70,7 +70,7 @@ impl NestFrame {
         // SAFETY: the place is reserved for this datum and not used yet.
         unsafe { at.cast().write(Whole::held(parent, value, claim::NESTED, self.scheme)) };
         // SAFETY: just written, and it does not move: the block stays until the task is complete.
-        unsafe { Datum::settle(at) };
+        unsafe { Datum::make_first_current(at) };
         self.held.set(index + 1);
         // SAFETY: just written.
         let first = unsafe { Datum::first(at) };
@@ -125,7 +125,7 @@ impl NestFrame {
                 Ok(())
             }
             Mode::Reduce => {
-                let part = Version::new(record.version().kind(), Place::Held, first.value());
+                let part = Version::new(record.version().kind(), Allocation::Held, first.value());
                 // SAFETY: nothing below runs any more, and only this task uses the private copy.
                 let dropped = unsafe { Datum::hand_back(at, &part) };
                 if let State::Failed(error) = part.state() {

@@ -5,7 +5,7 @@ use std::mem;
 use std::ptr::NonNull;
 
 use super::carrier::AGE;
-use super::complete::{Ran, may_start, refusal};
+use super::complete::{BodyStarted, may_start, refusal};
 use super::forks::Offer;
 use super::grain::{self, Length};
 #[cfg(feature = "stack")]
@@ -21,8 +21,8 @@ use crate::worker::engine::store::TaskStore;
 use crate::worker::nest_frame::NestFrame;
 use crate::worker::scope_state::ScopeState;
 
-/// How many bytes of stack must be free for a body on top of a waiting one: this many, or half of
-/// the stack if that is more.
+/// A body on top of a waiting one needs this many free bytes of stack, or half of the stack if that
+/// is more.
 const MIN_STACK_BYTES: usize = 64 * 1024;
 
 /// What the worker loop may run while the caller of a scope waits.
@@ -108,7 +108,7 @@ impl<E: WorkerEngine> Worker<E> {
     fn must_leave(&self) -> bool {
         let budget = self.budget.get() - 1;
         self.budget.set(budget);
-        budget <= 0 || self.seat.is_rung()
+        budget <= 0 || self.mailbox.is_rung()
     }
 
     /// Runs a task, and completes the parents that are complete with it.
@@ -178,8 +178,8 @@ impl<E: WorkerEngine> Worker<E> {
         task.records().iter().for_each(|record| self.fetch_for_release(record));
         let started = self.grains.start_taken(header.scope_state(), nth);
         let result = self.named(task, || self.run_body(task));
-        self.grains.end(|| &self.shared().kinds, header.vtable(), started, grain::Ran::FromThePool);
-        if result.is_ok() { self.conclude_well(task) } else { self.conclude(task, result, true, Ran::No) }
+        self.grains.end(|| &self.shared().kinds, header.vtable(), started, grain::RunSite::FromThePool);
+        if result.is_ok() { self.conclude_well(task) } else { self.conclude(task, result, true, BodyStarted::No) }
     }
 
     /// Runs the body of a task. If the body overflows its stack, the report names the task.
@@ -244,7 +244,7 @@ impl<E: WorkerEngine> Worker<E> {
         }
         // SAFETY: the closure exists and will not run.
         unsafe { (task.header().vtable().discard)(task) };
-        self.conclude(task, Err(error), true, Ran::No)
+        self.conclude(task, Err(error), true, BodyStarted::No)
     }
 
     fn run_parent(&self, task: TaskRef) -> Option<TaskRef> {
@@ -284,7 +284,7 @@ impl<E: WorkerEngine> Worker<E> {
         self.forks.offer_all();
         // A thread that waits for the end of a scope is woken when no task of the scope is left. A
         // check at each task would cost half a percent.
-        let meanwhile = if scope_state.is_closed_by(self.seat.index()) { None } else { Some(waiter) };
+        let meanwhile = if scope_state.is_closed_by(self.seat()) { None } else { Some(waiter) };
         while !waiter.is_woken() {
             if !self.run_below(scope_state, meanwhile, u32::MAX) {
                 self.flush_all();

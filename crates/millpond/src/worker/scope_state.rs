@@ -28,7 +28,7 @@ pub(crate) use of_session::Ends;
 #[repr(C, align(64))]
 pub struct ScopeState {
     // The owner's cache line.
-    count: count::Own,
+    count: count::OwnerCounts,
     /// The count of spawns up to which the window surely has room.
     room_until: Cell<u64>,
     /// The lower half of the count of spawns at the last task that must not run at its spawn.
@@ -144,7 +144,7 @@ impl ScopeState {
         depth: u32,
     ) -> ScopeState {
         ScopeState {
-            count: count::Own::new(),
+            count: count::OwnerCounts::new(),
             room_until: Cell::new(0),
             last_long: Cell::new(0),
             stack: Cell::new(None),
@@ -215,7 +215,7 @@ impl ScopeState {
     #[inline(always)]
     pub(crate) unsafe fn renew(at: NonNull<ScopeState>, parent: &ScopeState, seat: usize) {
         set! { at;
-            count: count::Own::new();
+            count: count::OwnerCounts::new();
             parent: Some(parent.into());
             cancels: parent.cancels;
             seat: seat as u32;

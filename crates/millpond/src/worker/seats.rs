@@ -13,16 +13,16 @@
 //!
 //! # A caller never waits for a seat
 //!
-//! A caller that waited for a seat could wait for itself, because a thread takes a new seat each
-//! time that it calls one runtime from within another. If all seats are taken, the caller gets a
-//! *caller context*: a pool and a memory manager of the same engine, with a seat for the caller,
-//! seats for spare threads and an inject seat. The tasks of its scope run only on the caller's
-//! thread and on those spare threads. They cannot reach another context: a release puts a task into
-//! the pool of the releasing worker, and only the scope's own bodies and external tasks release its
-//! tasks. The runtime keeps caller contexts for later callers, and frees them with the seats.
+//! A caller that waited for a seat could wait for itself: a thread that calls one runtime from
+//! within another takes a new seat. If all seats are taken, the caller gets a *caller context*: a
+//! pool and a memory manager of the same engine. It has a seat for the caller, seats for spare
+//! threads and an inject seat. The tasks of its scope run only on the caller's thread and on those
+//! spare threads. They cannot reach another context. A release puts a task into the pool of the
+//! releasing worker. Only the scope's own bodies and external tasks release its tasks. The runtime
+//! keeps caller contexts for later callers, and frees them with the seats.
 //!
 //! A thread works for the innermost runtime that it has entered. It cannot use its seat of an outer
-//! runtime: that worker is in the middle of a body, on a stack below that of the inner runtime. So
+//! runtime. That worker is in the middle of a body, on a stack below that of the inner runtime. So
 //! before the thread enters the inner runtime, the outer worker offers the tasks that only it can
 //! find.
 //!
@@ -31,8 +31,8 @@
 //! # The inject lock
 //!
 //! A thread that holds it never waits. The only user code under it is the `==` of reducers. While
-//! such code runs, the thread counts as no worker: a fork runs its halves one after the other, and
-//! the thread cannot open a scope (`enter`), take another inject lock (`visit`) or take a seat
+//! such code runs, the thread counts as no worker, so a fork runs its halves one after the other.
+//! The thread cannot open a scope (`enter`), take another inject lock (`visit`) or take a seat
 //! (`sit`). An attempt panics, the runtime catches the panic, and the reducers count as unequal.
 //! The same rules hold for sinks (`record::delivery`), because a worker calls them in the middle of
 //! its work.
@@ -56,7 +56,7 @@ use crate::worker::engine::store::TaskStore;
 use crate::worker::engine::{Choices, WorkerEngine};
 use crate::worker::grain::Kinds;
 use crate::worker::overflow;
-use crate::worker::parker::{Parkers, Place};
+use crate::worker::parker::{Parkers, WaitPlace};
 use crate::worker::sleep::{Idle, Sleep};
 use crate::worker::spares::{self, Spares, Taker};
 use crate::worker::threads;
@@ -355,8 +355,8 @@ impl<E: WorkerEngine> Shared<E> {
 
     pub(crate) fn enter_here(&self, f: &mut dyn FnMut(&Worker<E>)) {
         // The only user code on an inject seat is a comparison of reducers, whose panic is caught.
-        // If it waited in a scope, a task of that scope might need the seat, and no other thread
-        // could know that the waiting thread holds it.
+        // If it waited in a scope, a task of that scope might need the seat. No other thread could
+        // know that the waiting thread holds it.
         assert!(
             !visits_any(),
             "neither a sink, nor the comparison of two reducers in a spawn on a session, can open a scope"
@@ -409,7 +409,7 @@ impl<E: WorkerEngine> Shared<E> {
     }
 
     /// Runs `f` with a place where this thread can wait, whether it is a worker or not.
-    pub(crate) fn sit<R>(&self, f: impl FnOnce(&Place) -> R) -> R {
+    pub(crate) fn sit<R>(&self, f: impl FnOnce(&WaitPlace) -> R) -> R {
         assert!(
             !visits_any(),
             "neither a sink, nor the comparison of two reducers in a spawn on a session, can wait in one"
@@ -433,18 +433,19 @@ impl<E: WorkerEngine> Shared<E> {
 
 impl<E: WorkerEngine> CallerSeats<E> {
     /// A free seat, or if there is none, a vacant caller context.
-    fn take(&mut self) -> Option<Room<E>> {
-        self.seats.pop().map(Room::Seat).or_else(|| self.vacant.pop().map(Room::CallerContext))
+    fn take(&mut self) -> Option<SeatOrContext<E>> {
+        self.seats.pop().map(SeatOrContext::Seat).or_else(|| self.vacant.pop().map(SeatOrContext::CallerContext))
     }
 }
 
 /// The seat or caller context of a caller. Its drop gives it back.
 struct CallerSeat<'a, E: WorkerEngine> {
     shared: &'a Shared<E>,
-    room: Room<E>,
+    held: SeatOrContext<E>,
 }
 
-enum Room<E: WorkerEngine> {
+/// What a caller holds while it works.
+enum SeatOrContext<E: WorkerEngine> {
     Seat(usize),
     CallerContext(std::sync::Arc<Shared<E>>),
     /// A caller context in the child of a fork.
@@ -454,35 +455,39 @@ enum Room<E: WorkerEngine> {
 impl<'a, E: WorkerEngine> CallerSeat<'a, E> {
     fn new(shared: &'a Shared<E>) -> Self {
         if shared.is_forked() {
-            return CallerSeat { shared, room: Room::AfterFork(shared.after_fork.take(shared)) };
+            return CallerSeat { shared, held: SeatOrContext::AfterFork(shared.after_fork.take(shared)) };
         }
         let free = { shared.caller_seats.lock().take() };
-        let room = free.unwrap_or_else(|| {
+        let held = free.unwrap_or_else(|| {
             // Without the lock, because this makes a pool and a memory manager, perhaps of another
             // crate.
             let caller_context = shared.caller_context();
             shared.caller_seats.lock().caller_contexts.push(caller_context.clone());
-            Room::CallerContext(caller_context)
+            SeatOrContext::CallerContext(caller_context)
         });
-        CallerSeat { shared, room }
+        CallerSeat { shared, held }
     }
 
     fn worker(&self) -> &Worker<E> {
-        match &self.room {
-            Room::Seat(seat) => self.shared.worker(*seat),
-            Room::CallerContext(caller_context) | Room::AfterFork(caller_context) => caller_context.worker(0),
+        match &self.held {
+            SeatOrContext::Seat(seat) => self.shared.worker(*seat),
+            SeatOrContext::CallerContext(caller_context) | SeatOrContext::AfterFork(caller_context) => {
+                caller_context.worker(0)
+            }
         }
     }
 }
 
 impl<E: WorkerEngine> Drop for CallerSeat<'_, E> {
     fn drop(&mut self) {
-        match &self.room {
-            Room::AfterFork(caller_context) => self.shared.after_fork.give_back(caller_context),
+        match &self.held {
+            SeatOrContext::AfterFork(caller_context) => self.shared.after_fork.give_back(caller_context),
             // The process forked within the closure.
             _ if self.shared.is_forked() => {}
-            Room::Seat(seat) => self.shared.caller_seats.lock().seats.push(*seat),
-            Room::CallerContext(caller_context) => self.shared.caller_seats.lock().vacant.push(caller_context.clone()),
+            SeatOrContext::Seat(seat) => self.shared.caller_seats.lock().seats.push(*seat),
+            SeatOrContext::CallerContext(caller_context) => {
+                self.shared.caller_seats.lock().vacant.push(caller_context.clone())
+            }
         }
     }
 }

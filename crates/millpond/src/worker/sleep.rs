@@ -23,8 +23,8 @@
 //!   AWAKE. If that swap shows CHOSEN, the worker *owes* a look for work. A worker that watches for
 //!   unannounced work (`stack::thief::search`) blocks for a limited time only, and then continues
 //!   at S4.
-//! - S6. The worker owes the look until it takes a task. If it turns to something else instead (its
-//!   inbox, or the end of its own wait), it looks for work after that decision and before it
+//! - S6. The worker owes the look until it takes a task. Instead it may turn to something else: its
+//!   inbox, or the end of its own wait. Then it looks for work after that decision and before it
 //!   begins. If there is work, it continues as a publisher at P2.
 //!
 //! A publisher of work for any worker:
@@ -36,10 +36,10 @@
 //!   seat, it is done;
 //! - P5. uncounts the seat, and unblocks its thread.
 //!
-//! A publisher saves the fence if P1 is a SeqCst read-modify-write, or if it finds by a SeqCst load
-//! that another thread has made the work visible. Then it loads `sleepers` with SeqCst, and
-//! continues with P2 only if the count is not 0. If the count is 0, S1 comes later in the single
-//! order of these operations, and so does S3. Therefore S4 sees the work.
+//! A publisher saves the fence if P1 is a SeqCst read-modify-write. It also saves it if a SeqCst
+//! load shows that another thread has made the work visible. Then it loads `sleepers` with SeqCst,
+//! and continues with P2 only if the count is not 0. If the count is 0, S1 comes later in the
+//! single order of these operations, and so does S3. Therefore S4 sees the work.
 //!
 //! A caller has something for one seat. C1 and C2 are like P1 and P2. C3: if that seat is ASLEEP,
 //! the caller makes it CALLED and continues with P5. Otherwise the caller is done.
@@ -67,7 +67,7 @@
 //!   and the worker owes nothing. A call after S5 finds AWAKE and does nothing. Then the worker
 //!   owes a look, and looks when it turns to its inbox (S6). A look right after waking does not
 //!   suffice, because the message may arrive after it. Unless another worker has taken the work
-//!   that the seat was chosen for, the look of S6 sees it: the compare-and-swap of P4 and the swap
+//!   that the seat was chosen for, the look of S6 sees it. The compare-and-swap of P4 and the swap
 //!   of S5 make it visible.
 //! - **It takes a task that it was not chosen for.** The publisher of that task chose another seat,
 //!   or saw no seat ASLEEP. A seat that falls asleep later sees the remaining work in S4. If one
@@ -133,13 +133,14 @@ pub(crate) struct Sleep {
     idle: Idle,
     /// The number of seats that are ASLEEP or about to be.
     sleepers: CachePadded<AtomicUsize>,
-    seats: Box<[CachePadded<Seat>]>,
+    slots: Box<[CachePadded<SleepSlot>]>,
     /// The fork generation of the process in which the seats have threads.
     generation: u32,
 }
 
+/// The sleep of one seat.
 #[derive(Debug)]
-struct Seat {
+struct SleepSlot {
     state: AtomicUsize,
     /// Whether the seat's thread is blocked.
     blocked: Mutex<bool>,
@@ -148,8 +149,8 @@ struct Seat {
 
 impl Sleep {
     pub(crate) fn new(seats: usize, idle: Idle) -> Sleep {
-        let seats = (0..seats).map(|_| CachePadded::new(Seat::new())).collect();
-        Sleep { idle, sleepers: CachePadded::new(AtomicUsize::new(0)), seats, generation: fork::generation() }
+        let slots = (0..seats).map(|_| CachePadded::new(SleepSlot::new())).collect();
+        Sleep { idle, sleepers: CachePadded::new(AtomicUsize::new(0)), slots, generation: fork::generation() }
     }
 
     /// Call this after work has become visible to all workers. Wakes one sleeping worker, if there
@@ -179,8 +180,8 @@ impl Sleep {
             return;
         }
         // The lowest seat comes first: if there is little work, the same few workers stay warm.
-        if let Some(seat) = self.seats.iter().find(|seat| seat.leave(ASLEEP, CHOSEN)) {
-            self.unblock(seat);
+        if let Some(slot) = self.slots.iter().find(|slot| slot.leave(ASLEEP, CHOSEN)) {
+            self.unblock(slot);
         }
     }
 
@@ -188,22 +189,22 @@ impl Sleep {
     #[inline]
     pub(crate) fn wake(&self, seat: usize) {
         fence(SeqCst);
-        if self.seats[seat].state.load(Relaxed) != AWAKE {
-            self.call(&self.seats[seat]);
+        if self.slots[seat].state.load(Relaxed) != AWAKE {
+            self.call(&self.slots[seat]);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn call(&self, seat: &Seat) {
+    fn call(&self, slot: &SleepSlot) {
         if self.is_forked() {
             return;
         }
-        if seat.leave(ASLEEP, CALLED) {
-            self.unblock(seat);
-        } else if seat.leave(AWAY, CALLED) {
-            seat.unblock();
-        } else if seat.leave(CHOSEN, CALLED) {
+        if slot.leave(ASLEEP, CALLED) {
+            self.unblock(slot);
+        } else if slot.leave(AWAY, CALLED) {
+            slot.unblock();
+        } else if slot.leave(CHOSEN, CALLED) {
             self.work_arrived();
         }
     }
@@ -216,13 +217,13 @@ impl Sleep {
 
     /// Wakes all sleepers, for something that the `found` of each of them sees.
     pub(crate) fn wake_all(&self) {
-        (0..self.seats.len()).for_each(|seat| self.wake(seat));
+        (0..self.slots.len()).for_each(|seat| self.wake(seat));
     }
 
     /// P5. The caller has just changed the seat's state from ASLEEP.
-    fn unblock(&self, seat: &Seat) {
+    fn unblock(&self, slot: &SleepSlot) {
         self.sleepers.fetch_sub(1, Relaxed);
-        seat.unblock();
+        slot.unblock();
     }
 
     /// The worker on `seat` calls this when it has found nothing. Returns when `found` returns
@@ -245,34 +246,34 @@ impl Sleep {
         if spin(self.idle, found) {
             return false;
         }
-        let seat = &*self.seats[seat];
+        let slot = &*self.slots[seat];
         self.sleepers.fetch_add(1, SeqCst);
-        seat.state.store(ASLEEP, Release);
+        slot.state.store(ASLEEP, Release);
         fence(SeqCst);
         loop {
             if found() {
-                self.stay_awake(seat);
+                self.stay_awake(slot);
                 return false;
             }
-            if seat.block(watch()) {
+            if slot.block(watch()) {
                 break;
             }
         }
         // This must be a swap: a call may have come after the choice that ended the sleep. The swap
         // makes what the call announces visible.
-        seat.state.swap(AWAKE, AcqRel) == CHOSEN
+        slot.state.swap(AWAKE, AcqRel) == CHOSEN
     }
 
     /// Like `wait`, for a thread that does not look for work. Returns when `found` returns true,
     /// when the seat is called, or after `at_most`.
     pub(crate) fn wait_for_call(&self, seat: usize, found: impl FnOnce() -> bool, at_most: Option<Duration>) {
-        let seat = &*self.seats[seat];
-        seat.state.store(AWAY, Release);
+        let slot = &*self.slots[seat];
+        slot.state.store(AWAY, Release);
         fence(SeqCst);
         if !found() {
-            seat.block(at_most);
+            slot.block(at_most);
         }
-        seat.state.swap(AWAKE, AcqRel);
+        slot.state.swap(AWAKE, AcqRel);
     }
 
     /// Looks for a while, like a worker before it sleeps. Returns whether `found` has returned
@@ -284,8 +285,8 @@ impl Sleep {
     }
 
     /// S4, after the sleeper has found work.
-    fn stay_awake(&self, seat: &Seat) {
-        match seat.state.swap(AWAKE, AcqRel) {
+    fn stay_awake(&self, slot: &SleepSlot) {
+        match slot.state.swap(AWAKE, AcqRel) {
             ASLEEP => _ = self.sleepers.fetch_sub(1, Relaxed),
             CHOSEN => self.work_arrived(),
             _ => {}
@@ -296,16 +297,16 @@ impl Sleep {
     #[cfg(all(test, loom))]
     pub(crate) fn end(&mut self) {
         self.sleepers.with_mut(|_| ());
-        for seat in &mut self.seats {
-            seat.state.with_mut(|_| ());
+        for slot in &mut self.slots {
+            slot.state.with_mut(|_| ());
         }
     }
 
     /// Returns a seat that is AWAY and `wanted`, searched from seat `turn` on. The seat may change
     /// its state at any time.
     pub(crate) fn next_away(&self, turn: usize, wanted: impl Fn(usize) -> bool) -> Option<usize> {
-        let seats = self.seats.len();
-        let away = |&seat: &usize| self.seats[seat].state.load(Relaxed) == AWAY && wanted(seat);
+        let seats = self.slots.len();
+        let away = |&seat: &usize| self.slots[seat].state.load(Relaxed) == AWAY && wanted(seat);
         (0..seats).map(|nth| (turn + nth) % seats).find(away)
     }
 
@@ -315,9 +316,9 @@ impl Sleep {
     }
 }
 
-impl Seat {
-    fn new() -> Seat {
-        Seat { state: AtomicUsize::new(AWAKE), blocked: Mutex::new(false), unblock: Condvar::default() }
+impl SleepSlot {
+    fn new() -> SleepSlot {
+        SleepSlot { state: AtomicUsize::new(AWAKE), blocked: Mutex::new(false), unblock: Condvar::default() }
     }
 
     /// Changes the state from `from` to `to`. Returns whether this call changed it.

@@ -341,7 +341,7 @@ impl<E: WorkerEngine> Worker<E> {
         let at_most = at_most.into_iter().chain(pause).min();
         // What this worker has just flushed may have ended the wait.
         let found = || self.has_mail() || done();
-        self.log.idles(|| self.shared().sleep.wait_for_call(self.seat.index(), found, at_most));
+        self.log.idles(|| self.shared().sleep.wait_for_call(self.seat(), found, at_most));
         if lent {
             self.take_slot_back();
         }

@@ -23,7 +23,7 @@ use super::current;
 use super::stay::Awaited;
 use super::wait::Waiter;
 use crate::sync::{Condvar, Mutex};
-use crate::worker::parker::Place;
+use crate::worker::parker::WaitPlace;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
@@ -82,7 +82,7 @@ impl Turns {
     pub(crate) fn take(&self) -> Turn<'_> {
         let worker = current::any().expect("a member of a reduction runs on a worker");
         let here = Address(worker.worker);
-        let place = Place::Worker(worker);
+        let place = WaitPlace::Worker(worker);
         self.take_at(here, || place.waiter(), |waiter| place.wait(waiter, Awaited::Others));
         Turn { turns: self, before: HELD.replace(self) }
     }

@@ -1,33 +1,34 @@
 //! Waiters: how a suspended body, or the caller of a scope, is told to continue.
 //!
 //! A waiter belongs to one seat. Only that seat's worker resumes it. Any thread may wake it, once.
+//! Other threads reach the worker through its *mailbox*.
 //!
 //! ```text
 //!              park (owner)
 //!   RUNNING ───────────────▶ PARKED
-//!      │ wake                  │ wake: pushed to the seat's inbox
+//!      │ wake                  │ wake: pushed to the inbox
 //!      ▼                       ▼
 //!   WOKEN                   WOKEN ───▶ delivered: the seat's worker has popped it, and resumes its fiber
 //!
 //!              park (owner, abroad)
-//!   RUNNING ───────────────▶ ABROAD ── wake ──▶ WOKEN ── the waker has left the seat ──▶ THROUGH
+//!   RUNNING ───────────────▶ ABROAD ── wake ──▶ WOKEN ── the waker has left the mailbox ──▶ THROUGH
 //! ```
 //!
 //! 1. While the owner still runs (perhaps descendants on its own stack), a wake only sets the
 //!    state.
 //! 2. `park` is a compare-and-swap from RUNNING. If it fails, the owner was woken and continues at
 //!    once.
-//! 3. A wake that finds PARKED pushes the waiter to the inbox, then rings the seat. The owner's
+//! 3. A wake that finds PARKED pushes the waiter to the inbox, then rings the bell. The owner's
 //!    thread may not have left the fiber yet. This does no harm: only that thread empties the
 //!    inbox, after it has left the fiber.
 //! 4. A parked owner continues only after its seat's worker has taken the waiter from the inbox.
 //!    WOKEN alone does not suffice, because the waker still writes to the waiter until its push.
-//! 5. After its push, a waker touches only the seat. The seat lives as long as its runtime, and so
-//!    does a waker that works for the same runtime. The waker of a future may be any thread; it
-//!    wakes under a lock that the owner takes before it continues (`runtime::external::waker`).
+//! 5. After its push, a waker touches only the mailbox. The mailbox lives as long as its runtime,
+//!    and so does a waker that works for the same runtime. The waker of a future may be any thread;
+//!    it wakes under a lock that the owner takes before it continues (`runtime::external::waker`).
 //! 6. A worker that waits for another runtime's tasks is *abroad*. Its own runtime may end as soon
-//!    as the worker continues, and the waker would then find no seat to ring. So that waker records
-//!    in the waiter, as its very last step, that it has left the seat. The resumed owner does not
+//!    as the worker continues, and the waker would then find no mailbox. So that waker records in
+//!    the waiter, as its very last step, that it has left the mailbox. The resumed owner does not
 //!    continue before. It was resumed in the middle of the waker's push, so it waits for a few
 //!    instructions of a running thread. After a wake before `park` there was no push, so the owner
 //!    waits for nothing.
@@ -61,7 +62,7 @@ pub struct Waiter {
     abroad: bool,
     /// Whether it waits for something outside the runtime.
     outside: bool,
-    seat: NonNull<Seat>,
+    mailbox: NonNull<Mailbox>,
     /// The waker owns this until the push. After the push, the seat's worker owns it.
     next: Guarded<*mut Waiter>,
     /// The `Fiber` that holds the owner's stack (untyped, like `Worker::shared`).
@@ -72,7 +73,7 @@ pub struct Waiter {
 
 /// Where other threads reach one worker.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct Mailbox {
     inbox: AtomicPtr<Waiter>,
     /// Set when the worker should interrupt its work, for example for its inbox.
     bell: AtomicBool,
@@ -80,9 +81,9 @@ pub(crate) struct Seat {
     sleep: Arc<Sleep>,
 }
 
-impl Seat {
+impl Mailbox {
     pub(crate) fn new(index: usize, sleep: Arc<Sleep>) -> Self {
-        Seat { inbox: AtomicPtr::default(), bell: AtomicBool::new(false), index, sleep }
+        Mailbox { inbox: AtomicPtr::default(), bell: AtomicBool::new(false), index, sleep }
     }
 
     pub(crate) fn index(&self) -> usize {
@@ -121,7 +122,7 @@ impl Seat {
         self.sleep.wake(self.index);
     }
 
-    /// For a seat without a worker, on which one thread waits. Sleeps until its parked waiter is
+    /// For a mailbox without a worker, on which one thread waits. Sleeps until its parked waiter is
     /// delivered.
     pub(crate) fn sleep_until_delivered(&self, waiter: &Waiter) {
         loop {
@@ -152,28 +153,28 @@ impl Seat {
 }
 
 impl Waiter {
-    /// Returns a waiter on the worker of `seat`, for an event in the worker's own runtime.
-    pub(crate) fn new(seat: &Seat) -> Self {
-        Waiter::at(seat, false, false)
+    /// Returns a waiter on the worker of `mailbox`, for an event in the worker's own runtime.
+    pub(crate) fn new(mailbox: &Mailbox) -> Self {
+        Waiter::at(mailbox, false, false)
     }
 
     /// Like `new`, for an event in another runtime. See `return_home`.
-    pub(crate) fn abroad(seat: &Seat) -> Self {
-        Waiter::at(seat, true, false)
+    pub(crate) fn abroad(mailbox: &Mailbox) -> Self {
+        Waiter::at(mailbox, true, false)
     }
 
     /// Like `new`, for an event outside the runtime: a future.
-    pub(crate) fn outside(seat: &Seat) -> Self {
-        Waiter::at(seat, false, true)
+    pub(crate) fn outside(mailbox: &Mailbox) -> Self {
+        Waiter::at(mailbox, false, true)
     }
 
-    fn at(seat: &Seat, abroad: bool, outside: bool) -> Self {
+    fn at(mailbox: &Mailbox, abroad: bool, outside: bool) -> Self {
         let state = AtomicU32::new(RUNNING);
         Waiter {
             state,
             abroad,
             outside,
-            seat: seat.into(),
+            mailbox: mailbox.into(),
             next: Guarded::new(ptr::null_mut()),
             fiber: Guarded::new(None),
             delivered: Guarded::new(false),
@@ -185,15 +186,15 @@ impl Waiter {
         let waiter = NonNull::new(waiter).expect("there is a waiter");
         // SAFETY: a waiter is woken once, and remains valid until then.
         let this = unsafe { waiter.as_ref() };
-        let seat = this.seat;
+        let mailbox = this.mailbox;
         match this.state.swap(WOKEN, Ordering::AcqRel) {
-            // SAFETY: the seat lives as long as the runtime. This thread works for that runtime, or
-            // keeps the owner from continuing (5).
-            PARKED => unsafe { seat.as_ref() }.push(waiter),
+            // SAFETY: the mailbox lives as long as the runtime. This thread works for that runtime,
+            // or keeps the owner from continuing (5).
+            PARKED => unsafe { mailbox.as_ref() }.push(waiter),
             ABROAD => {
-                // SAFETY: the seat's runtime lives until the owner continues, and the owner waits
-                // for the store below.
-                unsafe { seat.as_ref() }.push(waiter);
+                // SAFETY: the mailbox's runtime lives until the owner continues, and the owner
+                // waits for the store below.
+                unsafe { mailbox.as_ref() }.push(waiter);
                 this.state.store(THROUGH, Ordering::Release);
             }
             _ => {}
@@ -205,7 +206,8 @@ impl Waiter {
         self.outside
     }
 
-    /// An owner abroad calls this before it continues. It waits until the waker has left the seat.
+    /// An owner abroad calls this before it continues. It waits until the waker has left the
+    /// mailbox.
     pub(crate) fn return_home(&self) {
         while self.is_delivered() && self.state.load(Ordering::Acquire) != THROUGH {
             yield_thread();

@@ -56,7 +56,7 @@ impl<'t> Args<'t> {
         self.index += 1;
         match &mut self.accesses {
             Walked::Records(records) => records.next().expect("a task has a record for each access"),
-            Walked::Compact(_) | Walked::Views(_) => unreachable!("a task in short form has no records"),
+            Walked::Compact(_) | Walked::Views(_) => unreachable!("a compact task and a view have no records"),
         }
     }
 

@@ -7,7 +7,7 @@ use super::{Datum, ORPHAN, REDUCING};
 use crate::depend::Mode;
 use crate::depend::tracker::SchemeOps;
 use crate::handle::storage;
-use crate::handle::version::{Dropped, Place, State, Version, VersionKind};
+use crate::handle::version::{Allocation, Dropped, State, Version, VersionKind};
 use crate::sync::atomic::Ordering;
 use crate::worker::scope_state::{NESTED_EPOCH, ScopeState};
 
@@ -46,21 +46,21 @@ pub(in crate::handle) unsafe fn free_first<T>(datum: NonNull<Datum>) {
 }
 
 impl Whole {
-    /// Makes a datum that shows a nested task its parent's version. The caller must call `settle`
-    /// once the datum is at its final address.
+    /// Makes a datum that shows a nested task its parent's version. The caller must call
+    /// `make_first_current` once the datum is at its final address.
     pub(crate) fn held(parent: &Version, value: NonNull<()>, scope: u64, scheme: &'static SchemeOps) -> Whole {
-        let (datum, first) = (Datum::new(true), Version::new(parent.kind(), Place::Held, value));
+        let (datum, first) = (Datum::new(true), Version::new(parent.kind(), Allocation::Held, value));
         first.set_in_place(parent.is_in_place());
         datum.claim_new(scope, scheme);
         Whole { datum, first }
     }
 
     /// Makes a nested scope's own datum, stored in the stack that holds the scope's tasks. The
-    /// caller must then call `settle`, and set the address of the value.
+    /// caller must then call `make_first_current`, and set the address of the value.
     #[cfg(feature = "stack")]
     #[inline(always)]
     pub(crate) fn own<T>(scope_state: &ScopeState, scheme: &'static SchemeOps) -> Whole {
-        let first = Version::new(VersionKind::of::<T>(), Place::Held, NonNull::dangling());
+        let first = Version::new(VersionKind::of::<T>(), Allocation::Held, NonNull::dangling());
         let datum = Datum::new(true);
         datum.claim_new(scope_state.claim(), scheme);
         datum.set_seen(scope_state.epoch(), Mode::Inout);
@@ -94,7 +94,7 @@ impl Whole {
 impl Datum {
     /// Makes a datum in a separate block, without a value.
     pub(crate) fn allocate<T>() -> NonNull<Datum> {
-        let first = Version::new(VersionKind::of::<T>(), Place::First, NonNull::dangling());
+        let first = Version::new(VersionKind::of::<T>(), Allocation::First, NonNull::dangling());
         let head = Whole { datum: Datum::new(false), first };
         let block = storage::alloc::<DatumOf<T>>();
         // SAFETY: the block is new, and the head is its first field.
@@ -103,7 +103,7 @@ impl Datum {
         let value = NonNull::from(unsafe { &mut (*block.as_ptr()).value });
         let datum = block.cast::<Datum>();
         // SAFETY: the datum was just made, and it is the first field of the block.
-        unsafe { Datum::settle(datum) };
+        unsafe { Datum::make_first_current(datum) };
         // SAFETY: as above.
         unsafe { Datum::first(datum) }.set_value_place(value.cast());
         datum
@@ -114,7 +114,7 @@ impl Datum {
     /// # Safety
     ///
     /// `this` points to a [`Whole`] that does not move any more.
-    pub(crate) unsafe fn settle(this: NonNull<Datum>) {
+    pub(crate) unsafe fn make_first_current(this: NonNull<Datum>) {
         // SAFETY: as the caller promises.
         let first = unsafe { Datum::first_at(this) };
         // SAFETY: the caller's pointer is valid.
@@ -145,7 +145,7 @@ impl Datum {
     ///
     /// # Safety
     ///
-    /// `first` is the pointer that `settle` made: it may be used for the whole datum.
+    /// `first` is the pointer that `make_first_current` made: it may be used for the whole datum.
     pub(crate) unsafe fn of_first(first: NonNull<Version>) -> NonNull<Datum> {
         // SAFETY: the caller promises that the version is that field of a datum.
         unsafe { first.byte_sub(offset_of!(Whole, first)) }.cast()

@@ -85,7 +85,7 @@ impl<T, O: Reducer<T>> Operator for Typed<T, O> {
             Ok(false) => {
                 // SAFETY: the value is moved out. From here on the room is empty.
                 let value = unsafe { value.read() };
-                catch(|| self.0.combine(into, value)).map(|()| Spare::Room(part))
+                catch(|| self.0.combine(into, value)).map(|()| Spare::Empty(part))
             }
             Err(caught) => {
                 // SAFETY: the caller gives the value up.

@@ -176,6 +176,12 @@ pub trait Number: Copy + PartialOrd {
     const MAX_VALUE: Self;
     /// Not greater than any number.
     const MIN_VALUE: Self;
+    /// The former name of [`MAX_VALUE`](Number::MAX_VALUE).
+    #[deprecated(note = "renamed to `MAX_VALUE`")]
+    const GREATEST: Self = Self::MAX_VALUE;
+    /// The former name of [`MIN_VALUE`](Number::MIN_VALUE).
+    #[deprecated(note = "renamed to `MIN_VALUE`")]
+    const LEAST: Self = Self::MIN_VALUE;
     /// The sum.
     fn plus(self, other: Self) -> Self;
     /// The product.

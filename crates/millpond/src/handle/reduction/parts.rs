@@ -41,7 +41,7 @@ mod loom_tests;
 
 /// See the [module](self). `P` is a part. The member that brings it gives it up.
 #[derive(Debug)]
-pub(super) struct Parts<P>(Spinning<State<P>>);
+pub(super) struct ReductionParts<P>(Spinning<State<P>>);
 
 #[derive(Debug)]
 struct State<P> {
@@ -83,7 +83,7 @@ pub(super) enum Spare<P> {
     /// It holds the identity.
     Identity(P),
     /// It holds nothing.
-    Room(P),
+    Empty(P),
 }
 
 impl<P> Block<P> {
@@ -103,14 +103,14 @@ impl<P> Block<P> {
     }
 }
 
-impl<P> Parts<P> {
+impl<P> ReductionParts<P> {
     pub(super) fn new(shape: Shape) -> Self {
         let blocks = match shape {
             Shape::AsTheyCome => Blocks::AsTheyCome(None),
             Shape::InOrder => Blocks::InOrder(Vec::new()),
             Shape::Tree => Blocks::Tree(HashMap::new()),
         };
-        Parts(Spinning::new(State { blocks, spares: Vec::new(), failed: None }))
+        ReductionParts(Spinning::new(State { blocks, spares: Vec::new(), failed: None }))
     }
 
     /// Step 1. Takes the last spare: it is the most likely to be in this processor's cache.

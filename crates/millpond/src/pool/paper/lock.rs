@@ -14,7 +14,7 @@ pub enum LockKind {
 
 /// A lock of either kind.
 #[derive(Debug)]
-pub(super) enum Gate {
+pub(super) enum Lock {
     System(Mutex<()>),
     Spin(Locked),
 }
@@ -25,19 +25,19 @@ pub(super) enum Held<'a> {
     Spin(&'a Locked),
 }
 
-impl Gate {
+impl Lock {
     pub(super) fn new(kind: LockKind) -> Self {
         match kind {
-            LockKind::System => Gate::System(Mutex::new(())),
-            LockKind::Spin => Gate::Spin(Locked::default()),
+            LockKind::System => Lock::System(Mutex::new(())),
+            LockKind::Spin => Lock::Spin(Locked::default()),
         }
     }
 
     #[inline]
     pub(super) fn lock(&self) -> Held<'_> {
         match self {
-            Gate::System(mutex) => Held::System { _guard: mutex.lock() },
-            Gate::Spin(lock) => {
+            Lock::System(mutex) => Held::System { _guard: mutex.lock() },
+            Lock::Spin(lock) => {
                 lock.lock();
                 Held::Spin(lock)
             }
@@ -48,9 +48,9 @@ impl Gate {
     #[inline]
     pub(super) fn try_lock(&self) -> Option<Held<'_>> {
         match self {
-            Gate::System(mutex) => mutex.try_lock().map(|guard| Held::System { _guard: guard }),
+            Lock::System(mutex) => mutex.try_lock().map(|guard| Held::System { _guard: guard }),
             // `Held` is made only if the lock is taken: its drop releases the lock.
-            Gate::Spin(lock) => lock.try_lock().then(|| Held::Spin(lock)),
+            Lock::Spin(lock) => lock.try_lock().then(|| Held::Spin(lock)),
         }
     }
 }
@@ -66,7 +66,7 @@ impl Drop for Held<'_> {
 
 /// A value behind such a lock.
 pub(super) struct Guarded<T> {
-    gate: Gate,
+    lock: Lock,
     value: UnsafeCell<T>,
 }
 
@@ -75,13 +75,13 @@ unsafe impl<T: Send> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
     pub(super) fn new(kind: LockKind, value: T) -> Self {
-        Guarded { gate: Gate::new(kind), value: UnsafeCell::new(value) }
+        Guarded { lock: Lock::new(kind), value: UnsafeCell::new(value) }
     }
 
     /// Calls `f` under the lock.
     #[inline]
     pub(super) fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
-        let _held = self.gate.lock();
+        let _held = self.lock.lock();
         self.value.with_mut(|value| {
             // SAFETY: the lock excludes other threads.
             f(unsafe { &mut *value })
@@ -91,7 +91,7 @@ impl<T> Guarded<T> {
     /// Like [`with`](Guarded::with), but only if the lock is free.
     #[inline]
     pub(super) fn try_with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
-        let _held = self.gate.try_lock()?;
+        let _held = self.lock.try_lock()?;
         Some(self.value.with_mut(|value| {
             // SAFETY: the lock excludes other threads.
             f(unsafe { &mut *value })

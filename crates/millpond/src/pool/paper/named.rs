@@ -67,8 +67,8 @@ impl Wake for Busy {
     }
 }
 
-/// The pool of one row of the paper's tables ([TP](crate#sources) §3, §6.3): a placement of queues,
-/// and a rule for when a put wakes a sleeper.
+/// The pool of one row of the paper's tables ([TP](crate#sources) §3, §6.3). A row is a placement
+/// of queues, and a rule for when a put wakes a sleeper.
 ///
 /// `V` is a row of [`variants`](crate::pool::variants). [`AnyPool`](crate::pool::AnyPool) can be
 /// the pool of any row. Needs the Cargo feature `catalogue`.
@@ -90,7 +90,7 @@ pub struct Named<V: Variant> {
 // once. So do the queues of `shared`, by their protocols. A task is put into one queue, or moves
 // from one to another. The locks order a put before the take.
 unsafe impl<V: Variant> Pool for Named<V> {
-    type Local = <V::Placement as Placement>::Seat;
+    type Local = <V::Placement as Placement>::Local;
     type Choice = Params;
 
     const NAME: &'static str = V::NAME;

@@ -5,7 +5,7 @@
 
 use super::named::{Busy, EachPut, IntoEmpty, Named, Variant};
 use super::params::Params;
-use super::placement::{Central, LocalRandom, Own, OwnAndCentral, Placement, Public, Random, Stealing};
+use super::placement::{Central, LocalRandom, OwnAndCentral, OwnQueues, Placement, Public, Random, Stealing};
 use super::queue::{Array, DoubleList, List};
 use super::random::{RandR, TwisterFloat, TwisterInteger};
 use super::shared::{Fifo, Lifo, Locked, Opposite, PerTask, TwoLock, Working};
@@ -75,11 +75,11 @@ rows! { $ pool, DefaultPool, for_each_variant,
         "central" "" "double-linked list" "FIFO" "when needed" "tasks" "each put"]
     Sq4 "sq4" [Central<TwoLock>, EachPut;
         "central" "Michael and Scott's queue" "single-linked list" "FIFO" "when needed" "head + tail" "each put"]
-    Dq1 "dq1" [Own<List>, EachPut;
+    Dq1 "dq1" [OwnQueues<List>, EachPut;
         "distributed" "no balance" "single-linked lists" "LIFO" "when needed" "-" "-"]
     Dq2 "dq2" [Stealing<Locked<List, Working>>, EachPut;
         "stealing" "from the working end" "single-linked lists" "LIFO" "when needed" "all queues" "each put"]
-    Dq3 "dq3" [Own<Array>, EachPut;
+    Dq3 "dq3" [OwnQueues<Array>, EachPut;
         "distributed" "no balance" "arrays" "LIFO" "at the start" "-" "-"]
     Dq4 "dq4" [LocalRandom, EachPut;
         "stealing" "two queues a worker" "single-linked lists" "LIFO" "when needed" "all queues" "each put"]

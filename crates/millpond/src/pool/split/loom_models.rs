@@ -9,7 +9,7 @@ use crate::pool::testing::{Payloads, task};
 
 /// One worker puts a task and checks for a sleeper. Another registers as a sleeper and checks the
 /// pool a last time. At least one of them must find the other.
-fn no_sleeper_misses(put: fn(&Split, &mut Seat) -> bool) {
+fn no_sleeper_misses(put: fn(&Split, &mut Local) -> bool) {
     loom::model(move || {
         let (pool, mut seats) = Split::new(2);
         let shared = Arc::new((pool, AtomicUsize::new(0)));

@@ -46,7 +46,7 @@ mod urgent;
 const CAPACITY: usize = if cfg!(loom) { 2 } else { 256 };
 
 /// One in this many successive puts reads the thieves' line.
-const PATIENCE: u32 = 64;
+const PUTS_PER_READ: u32 = 64;
 
 /// The most tasks that a thief takes from one victim at a time.
 const MAX_STOLEN_AT_ONCE: u64 = 32;
@@ -66,12 +66,12 @@ pub struct Split {
 pub type DefaultPool = Split;
 
 /// The part of the pool that belongs to one worker.
-pub struct Seat {
+pub struct Local {
     deque: Owner,
     /// There is only one seat, so there are no thieves.
     alone: bool,
     /// The number of puts until one reads the thieves' line.
-    patience: u32,
+    puts_until_read: u32,
     number: usize,
     random: XorShift,
 }
@@ -80,39 +80,39 @@ pub struct Seat {
 // (see `deque`). The priority queue does the same under its lock. A task is put into exactly one of
 // them.
 unsafe impl Pool for Split {
-    type Local = Seat;
+    type Local = Local;
     type Choice = ();
 
     const NAME: &'static str = "default";
 
     const HONOURS_PRIORITY: bool = true;
 
-    fn with(seats: usize, _choice: &()) -> (Self, Vec<Seat>) {
+    fn with(seats: usize, _choice: &()) -> (Self, Vec<Local>) {
         let (owners, thieves): (Vec<_>, Vec<_>) = (0..seats).map(|_| deque::new(CAPACITY)).unzip();
         let pool = Split {
             thieves: thieves.into(),
             urgent: CachePadded::default(),
             hungry: CachePadded::new(AtomicUsize::new(0)),
         };
-        let seat = |(number, deque)| Seat {
+        let local = |(number, deque)| Local {
             deque,
             alone: seats == 1,
-            patience: PATIENCE,
+            puts_until_read: PUTS_PER_READ,
             number,
             random: XorShift::new(number),
         };
-        (pool, owners.into_iter().enumerate().map(seat).collect())
+        (pool, owners.into_iter().enumerate().map(local).collect())
     }
 
     #[inline]
-    fn put(&self, local: &mut Seat, task: TaskRef, why: Put) -> bool {
+    fn put(&self, local: &mut Local, task: TaskRef, why: Put) -> bool {
         // SAFETY: the task is being put into this pool.
         let priority = unsafe { task.priority() };
         self.put_at(local, task, priority, why)
     }
 
     #[inline]
-    fn take(&self, local: &mut Seat) -> Option<TaskRef> {
+    fn take(&self, local: &mut Local) -> Option<TaskRef> {
         match self.urgent.pop() {
             Some(task) => Some(Self::before_others(local, task)),
             None => local.deque.pop(),
@@ -120,14 +120,14 @@ unsafe impl Pool for Split {
     }
 
     #[inline]
-    fn take_if(&self, local: &mut Seat, wanted: impl Fn(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
+    fn take_if(&self, local: &mut Local, wanted: impl Fn(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
         match self.urgent.pop_if(&wanted) {
             Some(task) => (Some(task), false),
             None => local.deque.pop_if(wanted),
         }
     }
 
-    fn steal(&self, local: &mut Seat) -> Option<TaskRef> {
+    fn steal(&self, local: &mut Local) -> Option<TaskRef> {
         self.steal_by(local, |task| (task.header().role() != Role::Fork).then(|| task.header().scope_state()))
     }
 
@@ -135,22 +135,22 @@ unsafe impl Pool for Split {
         persist(&self.thieves[seat])
     }
 
-    fn put_first(&self, _local: &mut Seat, task: TaskRef) -> bool {
+    fn put_first(&self, _local: &mut Local, task: TaskRef) -> bool {
         self.urgent.push(task, 0);
         true
     }
 
     #[inline]
-    fn expose(&self, local: &mut Seat) -> bool {
+    fn expose(&self, local: &mut Local) -> bool {
         !local.alone && local.deque.private() > 0 && local.deque.publish(0)
     }
 
     #[inline]
-    fn next(&self, local: &Seat) -> Option<TaskRef> {
+    fn next(&self, local: &Local) -> Option<TaskRef> {
         local.deque.newest()
     }
 
-    fn leave(&self, local: &mut Seat, _leave: Leave) -> bool {
+    fn leave(&self, local: &mut Local, _leave: Leave) -> bool {
         !local.alone && local.deque.publish_all()
     }
 
@@ -176,7 +176,7 @@ impl Split {
     /// Returns a task that runs before the seat's own tasks. Other workers must be able to find
     /// those, because this task may hold a lock that they need.
     #[cold]
-    fn before_others(local: &mut Seat, task: TaskRef) -> TaskRef {
+    fn before_others(local: &mut Local, task: TaskRef) -> TaskRef {
         if !local.alone {
             local.deque.publish_all();
         }
@@ -184,7 +184,7 @@ impl Split {
     }
 
     #[inline]
-    fn put_at(&self, local: &mut Seat, task: TaskRef, priority: i8, why: Put) -> bool {
+    fn put_at(&self, local: &mut Local, task: TaskRef, priority: i8, why: Put) -> bool {
         if priority > 0 {
             self.urgent.push(task, priority);
             return true;
@@ -195,21 +195,21 @@ impl Split {
 
     /// Steals one task, and perhaps more of the same `group`. If the first task has no group, the
     /// thief takes no more.
-    fn steal_by<G: PartialEq>(&self, local: &mut Seat, group: impl Fn(TaskRef) -> Option<G>) -> Option<TaskRef> {
+    fn steal_by<G: PartialEq>(&self, local: &mut Local, group: impl Fn(TaskRef) -> Option<G>) -> Option<TaskRef> {
         self.urgent.pop().or_else(|| self.rob(local, group))
     }
 
     /// The rules at the top of this file.
     #[inline]
-    fn publish(&self, local: &mut Seat, why: Put) -> bool {
+    fn publish(&self, local: &mut Local, why: Put) -> bool {
         let hungry = self.is_hungry();
         let keep = if hungry && why == Put::Spawned { 0 } else { 1 };
         if local.deque.private() <= keep {
             return false;
         }
         if local.deque.public_seen() && !hungry {
-            local.patience -= 1;
-            if local.patience > 0 {
+            local.puts_until_read -= 1;
+            if local.puts_until_read > 0 {
                 return false;
             }
         }
@@ -217,7 +217,7 @@ impl Split {
     }
 
     /// Makes one round over the other seats, starting at a random one.
-    fn rob<G: PartialEq>(&self, local: &mut Seat, group: impl Fn(TaskRef) -> Option<G>) -> Option<TaskRef> {
+    fn rob<G: PartialEq>(&self, local: &mut Local, group: impl Fn(TaskRef) -> Option<G>) -> Option<TaskRef> {
         let seats = self.thieves.len();
         let mut next = local.random.below(seats);
         for _ in 0..seats {
@@ -240,7 +240,7 @@ impl Split {
     /// They all belong to the first task's scope. A body waiting for a task of another scope may
     /// hold a lock that the first task needs. So a task of another scope must not wait behind the
     /// first one: it goes to the shared queue.
-    fn keep_some_of(&self, local: &mut Seat, victim: &Thief, goes_along: impl Fn(TaskRef) -> bool) {
+    fn keep_some_of(&self, local: &mut Local, victim: &Thief, goes_along: impl Fn(TaskRef) -> bool) {
         let fair = victim.public() / self.thieves.len() as u64;
         for _ in 1..(fair / 4).min(MAX_STOLEN_AT_ONCE) {
             let Steal::Task(task) = victim.steal() else { break };
@@ -252,10 +252,10 @@ impl Split {
     }
 }
 
-impl Seat {
+impl Local {
     #[cold]
     fn publish(&mut self, keep: u64) -> bool {
-        self.patience = PATIENCE;
+        self.puts_until_read = PUTS_PER_READ;
         self.deque.publish(keep)
     }
 }

@@ -7,7 +7,7 @@ use super::*;
 use crate::limit::limit;
 use crate::pool::testing::{Payloads, join, number, task};
 
-fn two_seats() -> (Split, Seat, Seat) {
+fn two_seats() -> (Split, Local, Local) {
     let (pool, mut seats) = Split::new(2);
     let thief = seats.pop().unwrap();
     (pool, seats.pop().unwrap(), thief)
@@ -73,7 +73,7 @@ fn without_hunger_a_put_looks_again_in_the_end() {
     pool.put_at(&mut owner, task(2), 0, Put::Released);
     assert_eq!(pool.steal_by(&mut thief, |_| Some(())), Some(task(1)));
     let puts = (3..).take_while(|&n| !pool.put_at(&mut owner, task(n), 0, Put::Released)).count();
-    assert_eq!(puts, PATIENCE as usize - 1);
+    assert_eq!(puts, PUTS_PER_READ as usize - 1);
     assert_eq!(pool.steal_by(&mut thief, |_| Some(())), Some(task(2)));
 }
 
@@ -153,7 +153,7 @@ const TASKS_EACH: usize = if cfg!(millpond_tsan) { 50_000 } else { 250_000 };
 
 /// One worker of the stress test. It puts its tasks in bursts, and takes or steals until the tasks
 /// of all workers are gone.
-fn work(pool: &Split, mut seat: Seat, payloads: &Payloads, left: &AtomicUsize) {
+fn work(pool: &Split, mut seat: Local, payloads: &Payloads, left: &AtomicUsize) {
     let mut random = XorShift::new(100 + seat.number);
     let first = seat.number * TASKS_EACH + 1;
     let mut mine = first..first + TASKS_EACH;
@@ -199,7 +199,7 @@ fn a_thief_keeps_tasks_of_one_group_only() {
     assert_eq!(pool.steal_by(&mut thief, |_| Some(())), Some(task(6)));
 }
 
-fn put_somehow(pool: &Split, seat: &mut Seat, task: TaskRef, random: &mut XorShift) {
+fn put_somehow(pool: &Split, seat: &mut Local, task: TaskRef, random: &mut XorShift) {
     match random.below(100) {
         0..2 => drop(pool.put_at(seat, task, 1, Put::Released)),
         2..50 => drop(pool.put_at(seat, task, 0, Put::Spawned)),
@@ -207,7 +207,7 @@ fn put_somehow(pool: &Split, seat: &mut Seat, task: TaskRef, random: &mut XorShi
     }
 }
 
-fn take_somehow(pool: &Split, seat: &mut Seat, random: &mut XorShift) -> Option<TaskRef> {
+fn take_somehow(pool: &Split, seat: &mut Local, random: &mut XorShift) -> Option<TaskRef> {
     if random.below(10) == 0 {
         pool.expose(seat);
         return pool.take_if(seat, |task| number(task).is_multiple_of(2)).0;

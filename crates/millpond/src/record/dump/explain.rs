@@ -95,12 +95,12 @@ struct Data {
     of: ByUse,
     lists: Vec<Vec<Use>>,
     /// Where the accesses of each body are; `None` for an access that was not read yet.
-    places: Vec<Vec<Option<Place>>>,
+    places: Vec<Vec<Option<Position>>>,
 }
 
 /// Where an access is.
 #[derive(Clone, Copy)]
-struct Place {
+struct Position {
     list: usize,
     at: usize,
 }
@@ -157,7 +157,7 @@ impl Data {
             if list == self.lists.len() {
                 self.lists.push(Vec::new());
             }
-            self.places[body].push(Some(Place { list, at: self.lists[list].len() }));
+            self.places[body].push(Some(Position { list, at: self.lists[list].len() }));
             self.lists[list].push(Use { body, mode, sets, generation: 0, version: 0 });
         }
     }
@@ -217,7 +217,7 @@ impl All<'_> {
     /// Names the bodies that an access or a body waits for.
     fn named(&self, what: What, ahead: &[Use]) -> WaitsFor {
         let What { access, mode, datum } = what;
-        let tasks: Vec<_> = ahead.iter().take(WaitsFor::MOST).map(|earlier| self.who(earlier.body)).collect();
+        let tasks: Vec<_> = ahead.iter().take(WaitsFor::MAX_TASKS).map(|earlier| self.who(earlier.body)).collect();
         WaitsFor { access, mode, datum, more: ahead.len() - tasks.len(), tasks }
     }
 
@@ -230,7 +230,7 @@ impl All<'_> {
     /// The accesses that an access waits for.
     fn ahead(&self, ix: Ix, place: usize, access: &Access) -> &[Use] {
         match self.data.places[ix][place] {
-            Some(Place { list, at }) if !access.granted => {
+            Some(Position { list, at }) if !access.granted => {
                 let list = &self.data.lists[list];
                 before(list, list[at].generation, list[at].version)
             }
@@ -250,9 +250,9 @@ impl All<'_> {
         waits
     }
 
-    /// For each list whose tasks take turns on the datum, the body that has the exclusion: a task
-    /// that was handed it, or that has started and so has all its exclusions. If there is no such
-    /// task, the one that could take the exclusion first.
+    /// For each list whose tasks take turns on the datum, the body that has the exclusion. It is a
+    /// task that was handed it, or that has started and so has all its exclusions. If there is no
+    /// such task, the one that could take the exclusion first.
     fn holders(&self) -> Vec<Option<Holder>> {
         let mut holders: Vec<Option<Holder>> = vec![None; self.data.lists.len()];
         for (ix, (_, entry)) in self.bodies.iter().enumerate() {

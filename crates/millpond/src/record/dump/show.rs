@@ -54,7 +54,7 @@ impl Dump {
         // A program has few places and names, so a linear search is enough.
         let mut counts: Vec<(String, &str, u64)> = Vec::new();
         for body in &self.unfinished {
-            let name = body.label.name().map_or_else(|| Place(body).to_string(), str::to_owned);
+            let name = body.label.name().map_or_else(|| SpawnSite(body).to_string(), str::to_owned);
             let state = body.state.class();
             match counts.iter_mut().find(|kind| kind.1 == state && kind.0 == name) {
                 Some((_, _, count)) => *count += 1,
@@ -101,7 +101,7 @@ impl Display for Unfinished {
             write!(f, " of {}", parent.label)?;
         }
         let verb = if self.role.is_none() { "opened" } else { "spawned" };
-        write!(f, ", {verb} at {}\n    {}", Place(self), self.state.class())?;
+        write!(f, ", {verb} at {}\n    {}", SpawnSite(self), self.state.class())?;
         self.details(f)?;
         write!(f, ", for {}", Since(self.since))?;
         self.waits_for.iter().try_for_each(|wait| write!(f, "\n    {wait}"))
@@ -171,9 +171,9 @@ impl Display for Who {
 }
 
 /// Where a body was spawned.
-struct Place<'a>(&'a Unfinished);
+struct SpawnSite<'a>(&'a Unfinished);
 
-impl Display for Place<'_> {
+impl Display for SpawnSite<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.0.place.file(), self.0.place.line())
     }

@@ -6,7 +6,6 @@
 //! sees the second count also sees the first.
 
 use std::alloc::Layout;
-use std::panic::Location;
 use std::pin::pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
@@ -21,6 +20,7 @@ use crate::runtime::spawn::body::{Body, Code, payload, write_body};
 use crate::task::{NewTask, Role, Shape, TaskRef, VTable, flag};
 use crate::worker::current::worker_of;
 use crate::worker::external::Admission;
+use crate::worker::forks::CallSite;
 use crate::worker::scope_state::ScopeState;
 use crate::worker::seats::Shared;
 
@@ -32,10 +32,8 @@ struct Ops {
     leave: unsafe fn(NonNull<()>, NonNull<ScopeState>),
     make: unsafe fn(NonNull<()>, &Admission, &'static VTable, Layout, Options) -> TaskRef,
     start: unsafe fn(NonNull<()>, TaskRef),
-    wait: unsafe fn(NonNull<()>, &Admission, Place, Poller<'_>) -> Result<(), WaitError>,
+    wait: unsafe fn(NonNull<()>, &Admission, CallSite, Poller<'_>) -> Result<(), WaitError>,
 }
-
-type Place = &'static Location<'static>;
 
 /// Polls a future as this task, if there is one.
 type Poller<'p> = &'p mut dyn FnMut(Option<TaskRef>) -> Turned;
@@ -146,7 +144,11 @@ impl Admission {
 
     /// Polls a future in the middle of a leaf. The leaf's stack is suspended while the future
     /// waits.
-    pub(in crate::runtime) fn wait_in_place<F: Future>(&self, place: Place, future: F) -> Result<F::Output, WaitError> {
+    pub(in crate::runtime) fn wait_in_place<F: Future>(
+        &self,
+        place: CallSite,
+        future: F,
+    ) -> Result<F::Output, WaitError> {
         let (mut future, mut output) = (pin!(future), None);
         let mut poll = |task: Option<TaskRef>| {
             let (polled, alarmed) = match task {
@@ -226,7 +228,7 @@ unsafe fn make<E: Engine>(
     let scope_state = unsafe { admission.scope_state.as_ref() };
     // SAFETY: passed on.
     unsafe { the::<E>(shared) }.visit(|worker| {
-        let order = admission.count_made(worker.seat().index());
+        let order = admission.count_made(worker.seat());
         let recorded = scope_state.record() != 0;
         let id = if recorded { worker.log.next_id() } else { 0 };
         let extras = match (recorded, options.is_plain()) {
@@ -266,7 +268,7 @@ unsafe fn start<E: Engine>(shared: NonNull<()>, task: TaskRef) {
 unsafe fn wait<E: Engine>(
     shared: NonNull<()>,
     admission: &Admission,
-    place: Place,
+    place: CallSite,
     poll: Poller<'_>,
 ) -> Result<(), WaitError> {
     // SAFETY: passed on.

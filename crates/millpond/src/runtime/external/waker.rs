@@ -103,7 +103,7 @@ impl<E: WorkerEngine> Worker<E> {
             if let Some(kind) = self.refuses_wait() {
                 panic!("the body {kind}");
             }
-            if !body.wait_at(&Waiter::outside(self.seat()), &wait) {
+            if !body.wait_at(&Waiter::outside(self.mailbox()), &wait) {
                 self.let_others_run();
             }
         })

@@ -11,7 +11,7 @@
 //!    DONE, the completer will notify that watcher, or is doing so. Then another poll follows.
 //! 3. A poll with another waker, or `wait` after a poll, takes the old watcher back first. If the
 //!    watcher is gone, the completer has it, so DONE is set. If the completer reads the list
-//!    between the removal and the insertion, it finds nothing; then step 1 sees DONE, because the
+//!    between the removal and the insertion, it finds nothing. Then step 1 sees DONE, because the
 //!    list's lock orders the two.
 //! 4. If step 1 sees DONE, the join takes the watcher back. If the watcher is gone (an earlier poll
 //!    had set WATCHED), the completer is notifying it. A waiter must not continue before it is
@@ -172,7 +172,7 @@ impl<O, K: Release> Pending<O, K> {
         if self.is_done() || !self.unwatch() {
             return;
         }
-        let waiter = Waiter::new(worker.seat());
+        let waiter = Waiter::new(worker.mailbox());
         if self.watch(Tell::Waiter((&waiter).into())) {
             wait(&waiter);
         }

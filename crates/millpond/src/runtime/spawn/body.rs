@@ -99,14 +99,18 @@ pub(crate) const fn payload<S, F, O>() -> Layout {
 
 /// Room for a body and then its result, at one address.
 #[repr(C)]
-union Room<S, F, O> {
+union BodyOrResult<S, F, O> {
     _body: ManuallyDrop<MaybeUninit<Body<S, F>>>,
     _result: ManuallyDrop<MaybeUninit<Result<O, Error>>>,
 }
 
 /// Where a task keeps body and result.
 fn room<S, F, O>(task: TaskRef) -> NonNull<()> {
-    if !must_count::<O>() { task.payload::<Body<S, F>>().cast() } else { task.payload::<Room<S, F, O>>().cast() }
+    if !must_count::<O>() {
+        task.payload::<Body<S, F>>().cast()
+    } else {
+        task.payload::<BodyOrResult<S, F, O>>().cast()
+    }
 }
 
 /// Writes a body into the room of a prepared task.

@@ -4,8 +4,8 @@
 //! before `spawn` returns. Nothing can be issued in its scope meanwhile, so no other thread needs
 //! to know of it. It needs only its accesses, as records on the spawner's stack, during its body.
 //!
-//! A datum is *quiet* if its current version is idle and produced, no reduction is open, and only
-//! inline leaves have used the version since the issuer saw that ([`Datum::is_free`]). For a quiet
+//! A datum is *quiet* if its current version is idle and produced, and no reduction is open. Since
+//! the issuer saw that, only inline leaves have used the version ([`Datum::is_free`]). For a quiet
 //! datum, the issuer touches only the cache lines of the datum and of the value.
 //!
 //! Every other leaf takes the long way, through a block (`runtime::spawn::issue`), and may still
@@ -166,7 +166,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         // SAFETY: the records were made for `A`; all of them would be granted, and nothing is
         // issued meanwhile.
         let result = scope_state.run_inline(|| unsafe { call_leaf::<B, A, F, R>(look.records.get(), &shape, body) });
-        worker.grains.end(|| &worker.shared().kinds, kind, started, grain::Ran::AtItsSpawn);
+        worker.grains.end(|| &worker.shared().kinds, kind, started, grain::RunSite::AtItsSpawn);
         let why = match value_of::<O, R>(result) {
             Ok(value) if !look.writes => return Ok(Ok(value)),
             Ok(value) => match first_unwritten(&accesses) {

@@ -164,7 +164,7 @@ impl<E: WorkerEngine> Worker<E> {
     ) -> Prepared<A::Shape> {
         let Plan { scope_state, options, vtable, payload, may_run } = plan;
         let (count, retired_before) = (accesses.count(), self.retired.borrow().len());
-        assert!(count <= Record::MOST, "a task of {count} accesses is too large");
+        assert!(count <= Record::MAX_ACCESSES, "a task of {count} accesses is too large");
         let order = orders.count(scope_state);
         if !may_run {
             scope_state.note_long();

@@ -211,12 +211,12 @@ impl Frames {
     /// Becomes the owner of a stack. Only this thread may take it.
     pub(crate) fn enter(&self) {
         self.guard.enter();
-        self.settle_here();
+        self.note_owner_thread();
     }
 
     /// Records this thread as the owner's.
     #[inline]
-    pub(crate) fn settle_here(&self) {
+    pub(crate) fn note_owner_thread(&self) {
         self.here.store(this_thread(), Ordering::Relaxed);
     }
 
@@ -343,7 +343,7 @@ impl Frames {
         room: usize,
         make: impl FnOnce(NonNull<u8>) -> NonNull<ScopeState>,
     ) -> NonNull<Frame> {
-        self.settle_here();
+        self.note_owner_thread();
         let size = size_of::<Frame>() + room;
         let (before, running) = (self.youngest.load(Ordering::Relaxed), self.cursor.load(Ordering::Relaxed));
         let (chunk, last) = (self.chunk.get(), self.top());

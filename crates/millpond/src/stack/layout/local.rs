@@ -2,7 +2,7 @@
 //! They are outside of the frames, and end with their body.
 //!
 //! ```text
-//!   Own  ◀── Own ◀── Own ◀── last       each: Whole, what leads to the one before, the value
+//!   LocalDatum ◀── LocalDatum ◀── last       each: Whole, what leads to the one before, the value
 //! ```
 //!
 //! Their handles free nothing, and the frame's list of versions in use does not contain them. They
@@ -39,7 +39,7 @@ const SMALL: usize = room_of::<u64>();
 
 /// How many data of each size are made here for one body, at most. Data left by bodies before it do
 /// not count. A body that makes more and more data must not keep all of them.
-const MOST: usize = 32;
+const MAX_DATA_PER_BODY: usize = 32;
 
 /// An empty stack keeps at most this many chunks.
 const MAX_KEPT_CHUNKS: usize = 16;
@@ -58,7 +58,7 @@ struct Data {
     end: Cell<*mut u8>,
     chunk: Cell<u32>,
     chunks: RefCell<Vec<Chunk>>,
-    last: Cell<*mut Own>,
+    last: Cell<*mut LocalDatum>,
     /// The depth of the last body with data here, and their number. It is `None` if that body is
     /// over.
     counted: Cell<Option<(u32, usize)>>,
@@ -67,28 +67,28 @@ struct Data {
 /// One datum.
 #[repr(C)]
 #[derive(Debug)]
-struct Own {
+struct LocalDatum {
     whole: Whole,
-    before: *mut Own,
+    before: *mut LocalDatum,
     /// The depth of its body (`Frames::level`).
     level: Cell<u32>,
     /// [`MADE`], [`OPENS`] and [`CHANGED`].
     marks: Cell<u32>,
 }
 
-/// Mark of [`Own::marks`]: the datum was made.
+/// Mark of [`LocalDatum::marks`]: the datum was made.
 const MADE: u32 = 4;
 
-/// Mark of [`Own::marks`]: the datum is the first of its chunk.
+/// Mark of [`LocalDatum::marks`]: the datum is the first of its chunk.
 const OPENS: u32 = 1;
 
-/// Mark of [`Own::marks`]: the datum may have changed since it was made.
+/// Mark of [`LocalDatum::marks`]: the datum may have changed since it was made.
 const CHANGED: u32 = 2;
 
 /// A datum with its value. A small value shares a line with the pointer to it.
 #[repr(C, align(64))]
-struct OwnOf<T> {
-    own: Own,
+struct LocalDatumOf<T> {
+    own: LocalDatum,
     value: T,
 }
 
@@ -113,7 +113,7 @@ pub(crate) const fn fits<T>() -> bool {
 
 /// Bytes of a datum with its value, in whole lines.
 const fn room_of<T>() -> usize {
-    size_of::<OwnOf<T>>().next_multiple_of(LINE)
+    size_of::<LocalDatumOf<T>>().next_multiple_of(LINE)
 }
 
 impl Frames {
@@ -140,7 +140,7 @@ impl Frames {
     #[inline(never)]
     fn make_own<T>(&self, scope_state: &ScopeState, data: &Data) -> Option<NonNull<Datum>> {
         let count = data.count_of(self.level());
-        if count >= MOST {
+        if count >= MAX_DATA_PER_BODY {
             return None;
         }
         data.counted.set(Some((self.level(), count + 1)));
@@ -148,22 +148,22 @@ impl Frames {
         if opens {
             data.open_chunk();
         }
-        let at: NonNull<OwnOf<T>> = NonNull::new(data.top.get()).expect("in a chunk").cast();
-        let own = Own {
+        let at: NonNull<LocalDatumOf<T>> = NonNull::new(data.top.get()).expect("in a chunk").cast();
+        let own = LocalDatum {
             whole: Whole::own::<T>(scope_state, SchemeOps::of::<InOrder>()),
             before: data.last.get(),
             level: Cell::new(self.level()),
             marks: Cell::new(MADE | if opens { OPENS } else { 0 }),
         };
         // SAFETY: there is room, and no other code uses it.
-        unsafe { at.cast::<Own>().write(own) };
+        unsafe { at.cast::<LocalDatum>().write(own) };
         // SAFETY: the value is inside that room.
-        let value = unsafe { at.byte_add(offset_of!(OwnOf<T>, value)) };
+        let value = unsafe { at.byte_add(offset_of!(LocalDatumOf<T>, value)) };
         data.top.set(data.top.get().wrapping_add(room_of::<T>()));
         data.last.set(at.as_ptr().cast());
         let datum: NonNull<Datum> = at.cast();
         // SAFETY: the datum was just written, and does not move.
-        unsafe { Datum::settle(datum) };
+        unsafe { Datum::make_first_current(datum) };
         // SAFETY: as above.
         let first = unsafe { Datum::first(datum) };
         first.set_value_place(value.cast());
@@ -196,15 +196,15 @@ impl Data {
     fn count_of(&self, level: u32) -> usize {
         match self.counted.get() {
             Some((of, count)) if of == level => count,
-            _ => self.of_level(level).take(MOST).count(),
+            _ => self.of_level(level).take(MAX_DATA_PER_BODY).count(),
         }
     }
 
     /// The data of the body at this depth, the deepest one. The last datum comes first.
     #[inline(always)]
-    fn of_level(&self, level: u32) -> impl Iterator<Item = &Own> {
+    fn of_level(&self, level: u32) -> impl Iterator<Item = &LocalDatum> {
         // SAFETY: null, or a datum that stays until its body is over.
-        let last_of = move |at: *mut Own| unsafe { at.as_ref() }.filter(|own| own.level.get() == level);
+        let last_of = move |at: *mut LocalDatum| unsafe { at.as_ref() }.filter(|own| own.level.get() == level);
         std::iter::successors(last_of(self.last.get()), move |own| last_of(own.before))
     }
 
@@ -217,13 +217,13 @@ impl Data {
     /// The next small datum, if it is there as it was made. A value of any small type fits, because
     /// all values have the same place.
     #[inline(always)]
-    fn made(&self) -> Option<NonNull<Own>> {
+    fn made(&self) -> Option<NonNull<LocalDatum>> {
         if self.left() < SMALL {
             return None;
         }
-        let at: NonNull<Own> = NonNull::new(self.top.get())?.cast();
+        let at: NonNull<LocalDatum> = NonNull::new(self.top.get())?.cast();
         // SAFETY: there is room for one datum.
-        let marks = unsafe { at.byte_add(offset_of!(Own, marks)) }.cast::<u32>();
+        let marks = unsafe { at.byte_add(offset_of!(LocalDatum, marks)) }.cast::<u32>();
         // SAFETY: a chunk begins as zeros, and has data of this size only. No other code uses this
         // datum.
         let marks = unsafe { marks.read() };

@@ -19,7 +19,7 @@ use crate::runtime::spawn::Options;
 use crate::runtime::spawn::body::{Code, ParentCode, first_unwritten, may_run, payload};
 use crate::stack::StackEngine;
 use crate::stack::layout::frames::Frames;
-use crate::stack::owner::inline_subtree::{self, Room};
+use crate::stack::owner::inline_subtree::{self, CallFrame};
 use crate::task::{Modes, NewTask, VTable};
 use crate::worker::Worker;
 use crate::worker::scope_state::ScopeState;
@@ -61,19 +61,19 @@ impl Visitor for Gather<'_> {
     }
 }
 
-/// Writes the versions of a parent to the virtual frame of its room. Returns `None` if the parent
-/// cannot be called: a datum occurs twice, or an input was not produced.
+/// Writes the versions of a parent to the virtual frame of its call frame. Returns `None` if the
+/// parent cannot be called: a datum occurs twice, or an input was not produced.
 ///
 /// # Safety
 ///
 /// The virtual frame is that of a parent with these accesses and modes.
 #[inline(always)]
 unsafe fn gather_in<'a, 's, B, A: Accesses<'s, B>>(
-    room: Room,
+    call_frame: CallFrame,
     accesses: &A,
     modes: Modes,
 ) -> Option<(A::Shape, &'a [NonNull<Version>])> {
-    let at = room.virtual_frame().compact_versions();
+    let at = call_frame.virtual_frame().compact_versions();
     // SAFETY: a virtual frame has room for this many versions.
     let shape = gather(accesses, unsafe { slice::from_raw_parts_mut(at.as_ptr().cast(), modes.count) })?;
     // SAFETY: this many versions were written.
@@ -175,11 +175,13 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
     {
         let (worker, scope_state) = (self.worker(), self.scope_state());
-        let Some(modes) = (const { modes::<B, A, F, O>(inline_subtree::MOST) }) else { return Err((accesses, body)) };
+        let Some(modes) = (const { modes::<B, A, F, O>(inline_subtree::MAX_PARENT_ACCESSES) }) else {
+            return Err((accesses, body));
+        };
         if !options.is_plain() || scope_state.is_cancelled() {
             return Err((accesses, body));
         }
-        let Some(room) = frames.inline_subtrees.next_room() else { return Err((accesses, body)) };
+        let Some(call_frame) = frames.inline_subtrees.next_call_frame() else { return Err((accesses, body)) };
         let order = scope_state.next_order();
         let new = self.new_task(
             ParentCode::<'s, 'env, StackEngine, B, A, F, O, R>::NEST_IN_FRAME,
@@ -187,32 +189,32 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
             order,
             modes,
         );
-        // SAFETY: the room is the next body's: this body begins there, or none does.
-        unsafe { room.push_virtual_frame(new) };
+        // SAFETY: the call frame is the next body's: this body begins there, or none does.
+        unsafe { call_frame.push_virtual_frame(new) };
         // SAFETY: the virtual frame is that of a parent with these accesses.
-        let Some((shape, versions)) = (unsafe { gather_in(room, &accesses, modes) }) else {
+        let Some((shape, versions)) = (unsafe { gather_in(call_frame, &accesses, modes) }) else {
             return Err((accesses, body));
         };
         scope_state.count_run_inline();
         worker.count_body();
-        // SAFETY: the room is this body's.
-        unsafe { room.make(frames, scope_state, worker.seat().index(), versions, modes) };
-        frames.begin_in_room(room);
+        // SAFETY: the call frame is this body's.
+        unsafe { call_frame.make(frames, scope_state, worker.seat(), versions, modes) };
+        frames.begin_in_call_frame(call_frame);
         // SAFETY: made above, for the versions that were gathered from `A`.
-        let ended = unsafe { self.call_in::<A, F, R>(room, &shape, body) };
+        let ended = unsafe { self.call_in::<A, F, R>(call_frame, &shape, body) };
         // SAFETY: made above.
-        let inner = unsafe { room.scope_state() };
+        let inner = unsafe { call_frame.scope_state() };
         match value_of::<O, R>(ended) {
             Ok(value)
                 if frames.inline_subtrees.goes_on()
                     && inner.is_usual()
                     && first_unwritten(versions, modes).is_none() =>
             {
-                frames.end_in_room(room);
+                frames.end_in_call_frame(call_frame);
                 Ok(Ok(value))
             }
-            Ok(value) => Ok(worker.end_called(frames, scope_state, room, order, None).map(|()| value)),
-            Err(why) => Ok(Err(worker.fail_parent(frames, scope_state, room, order, why))),
+            Ok(value) => Ok(worker.end_called(frames, scope_state, call_frame, order, None).map(|()| value)),
+            Err(why) => Ok(Err(worker.fail_parent(frames, scope_state, call_frame, order, why))),
         }
     }
 
@@ -220,10 +222,10 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
     ///
     /// # Safety
     ///
-    /// The room is the body's. It was made for the versions that were gathered from accesses of
-    /// type `A`, of this shape.
+    /// The call frame is the body's. It was made for the versions that were gathered from accesses
+    /// of type `A`, of this shape.
     #[inline(always)]
-    unsafe fn call_in<A, F, R>(&self, room: Room, shape: &A::Shape, body: F) -> Result<R, PanicPayload>
+    unsafe fn call_in<A, F, R>(&self, call_frame: CallFrame, shape: &A::Shape, body: F) -> Result<R, PanicPayload>
     where
         A: Accesses<'s, B>,
         F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> R,
@@ -231,11 +233,11 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         catch(|| {
             // SAFETY: the views were made for these versions. They stay until the body and all that
             // it spawns have ended.
-            let mut args = unsafe { Args::views(room.views()) };
+            let mut args = unsafe { Args::views(call_frame.views()) };
             // SAFETY: the versions were gathered from `A`, and each has a view.
             let handles = unsafe { A::held(shape, &mut args) };
-            // SAFETY: the room was made.
-            let inner = unsafe { room.scope_state() };
+            // SAFETY: the call frame was made.
+            let inner = unsafe { call_frame.scope_state() };
             // SAFETY: the worker and the scope outlive the body and its descendants, and the body
             // stays on this thread.
             let scope = unsafe { Scope::new(self.worker(), inner) };
@@ -268,7 +270,7 @@ impl Worker<StackEngine> {
         &self,
         frames: &Frames,
         around: &ScopeState,
-        room: Room,
+        call_frame: CallFrame,
         order: u64,
         failed: Option<Error>,
     ) -> Result<(), Error> {
@@ -284,17 +286,24 @@ impl Worker<StackEngine> {
         // SAFETY: another body called this one, and its frame stays.
         let outer = unsafe { &*frame.before };
         self.finish(frames, outer, around);
-        frames.leave_room(room);
+        frames.leave_call_frame(call_frame);
         around.take_failure(order).map_or(Ok(()), Err)
     }
 
     /// Like `end_called`, for a parent whose body panicked or returned an error.
     #[cold]
     #[inline(never)]
-    fn fail_parent(&self, frames: &Frames, around: &ScopeState, room: Room, order: u64, why: NoValue) -> Error {
+    fn fail_parent(
+        &self,
+        frames: &Frames,
+        around: &ScopeState,
+        call_frame: CallFrame,
+        order: u64,
+        why: NoValue,
+    ) -> Error {
         // SAFETY: it is the scope of a body that was called.
-        let parent = unsafe { room.scope_state() }.task().expect("a parent's");
+        let parent = unsafe { call_frame.scope_state() }.task().expect("a parent's");
         let error = why.error(parent.label());
-        self.end_called(frames, around, room, order, Some(error.clone())).err().unwrap_or(error)
+        self.end_called(frames, around, call_frame, order, Some(error.clone())).err().unwrap_or(error)
     }
 }

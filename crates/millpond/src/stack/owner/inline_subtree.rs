@@ -9,12 +9,12 @@
 //!
 //! ```text
 //!   stack   … │ Frame │ closures │ Frame of the parent with which the subtree began │
-//!   rooms                                             │ room 0 │ room 1 │ room 2 │ called bodies
+//!   call frames                                       │ 0 │ 1 │ 2 │ called bodies
 //! ```
 //!
-//! A room (`rooms`) replaces the frame of a body. It holds the body's scope, its views of the data
-//! that it declared, and a *virtual frame*. The virtual frame is the parent as a compact task
-//! without its payload, which the caller passes to the body directly.
+//! A *call frame* (`call_frames`) replaces the frame of a body. It holds the body's scope, its
+//! views of the data that it declared, and a *virtual frame*. The virtual frame is the parent as a
+//! compact task without its payload, which the caller passes to the body directly.
 //!
 //! Nothing in an inline subtree can be stolen. The owner *promotes* the subtree when a thief asks,
 //! or when something needs a frame: a failure, an access of another mode, a name. Then each of its
@@ -42,15 +42,15 @@ use crate::sync::atomic::Ordering::Relaxed;
 use crate::task::{NewTask, TaskRef};
 use crate::worker::config::{Config, Inline};
 
-mod rooms;
+mod call_frames;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-use rooms::Parts;
-pub(crate) use rooms::Room;
+pub(crate) use call_frames::CallFrame;
+use call_frames::CallFrameFields;
 
 /// The most accesses of a parent that is called.
-pub(crate) const MOST: usize = 4;
+pub(crate) const MAX_PARENT_ACCESSES: usize = 4;
 
 /// The most bodies that call each other.
 const MAX_CALL_DEPTH: usize = if cfg!(debug_assertions) { 3 } else { 64 };
@@ -61,7 +61,7 @@ const MAX_CALL_DEPTH: usize = if cfg!(debug_assertions) { 3 } else { 64 };
 const SHORT: u32 = 1 << 12;
 
 /// A longer time counts as this.
-const LONGEST: u32 = 16 * SHORT;
+const MAX_NOTED_TIME: u32 = 16 * SHORT;
 
 /// Of the bodies at one depth that run in frames, one in this many is measured.
 const EVERY: u32 = 16;
@@ -88,12 +88,12 @@ fn now() -> Moment {
 pub(in crate::stack) struct InlineSubtrees {
     /// An inline subtree runs, and was not promoted. Thieves read this, too.
     on: AtomicBool,
-    rooms: OnceCell<Box<[UnsafeCell<Parts>]>>,
-    /// The next free room, if there is one.
-    next: Cell<Option<Room>>,
-    /// Of the last inline subtree: the first room, or, after a promotion, the room of the first
-    /// body that has no frame.
-    promoted: Cell<Option<Room>>,
+    call_frames: OnceCell<Box<[UnsafeCell<CallFrameFields>]>>,
+    /// The next free call frame, if there is one.
+    next: Cell<Option<CallFrame>>,
+    /// Of the last inline subtree: the first call frame, or, after a promotion, the call frame of
+    /// the first body that has no frame.
+    promoted: Cell<Option<CallFrame>>,
     /// The depth of the body with which it began.
     level: Cell<u32>,
     /// Bodies may be called down to this address of the thread's stack.
@@ -134,7 +134,7 @@ impl Default for InlineSubtrees {
     fn default() -> Self {
         InlineSubtrees {
             on: AtomicBool::new(false),
-            rooms: OnceCell::new(),
+            call_frames: OnceCell::new(),
             next: Cell::new(None),
             promoted: Cell::new(None),
             level: Cell::new(0),
@@ -149,7 +149,7 @@ impl Default for InlineSubtrees {
 
 impl InlineSubtrees {
     /// The body of a portable parent at this depth begins. `until` returns the address down to
-    /// which the thread's stack has room for other bodies.
+    /// which the thread's stack has space for other bodies.
     pub(in crate::stack) fn begin(&self, config: &Config, level: u32, until: impl FnOnce() -> usize) -> Begun {
         let always = match config.inline {
             Inline::Never => return Begun::Usual,
@@ -160,7 +160,7 @@ impl InlineSubtrees {
         if always || pause == 0 && of_level.mean.get() <= SHORT {
             let began = if always { 0 } else { now() };
             debug_assert!(!self.goes_on(), "a called body pushes nothing");
-            self.open_rooms();
+            self.make_call_frames();
             self.promoted.set(self.next.get());
             self.level.set(level);
             self.until.set(until());
@@ -211,7 +211,7 @@ impl InlineSubtrees {
 
     fn note_time(&self, level: u32, took: u32) {
         let mean = &self.of_level(level).mean;
-        mean.set((mean.get() * 7 + took.min(LONGEST)) / 8);
+        mean.set((mean.get() * 7 + took.min(MAX_NOTED_TIME)) / 8);
     }
 
     fn of_level(&self, level: u32) -> &Level {
@@ -230,30 +230,32 @@ impl InlineSubtrees {
         self.looks.set(CALLS_PER_CLOCK_READ);
         let is_too_long = self.began.get() != 0 && now().wrapping_sub(self.began.get()) > 4 * SHORT;
         if is_too_long {
-            self.note_time(self.level.get(), LONGEST);
+            self.note_time(self.level.get(), MAX_NOTED_TIME);
         }
         is_too_long
     }
 
-    /// Makes the rooms, if there are none.
-    fn open_rooms(&self) {
-        if self.rooms.get().is_some() {
+    /// Makes the call frames, if there are none.
+    fn make_call_frames(&self) {
+        if self.call_frames.get().is_some() {
             return;
         }
-        let rooms = self.rooms.get_or_init(|| (0..MAX_CALL_DEPTH).map(|_| UnsafeCell::new(Parts::empty())).collect());
+        let call_frames = self
+            .call_frames
+            .get_or_init(|| (0..MAX_CALL_DEPTH).map(|_| UnsafeCell::new(CallFrameFields::empty())).collect());
         let mut after = None;
-        for room in rooms.iter().rev() {
-            let room = Room::of(room);
-            room.after().set(after);
-            after = Some(room);
+        for fields in call_frames.iter().rev() {
+            let call_frame = CallFrame::of(fields);
+            call_frame.after().set(after);
+            after = Some(call_frame);
         }
         self.next.set(after);
     }
 
-    /// The room of the next called body. `None` if all rooms are in use, the thread's stack has too
-    /// little space, or the inline subtree takes too long.
+    /// The call frame of the next called body. `None` if all call frames are in use, the thread's
+    /// stack has too little space, or the inline subtree takes too long.
     #[inline(always)]
-    pub(crate) fn next_room(&self) -> Option<Room> {
+    pub(crate) fn next_call_frame(&self) -> Option<CallFrame> {
         let here = 0_u8;
         if (&raw const here).addr() < self.until.get() || self.is_too_long() {
             return None;
@@ -281,25 +283,25 @@ impl Frames {
         goes_on
     }
 
-    /// A body begins in the next room.
+    /// A body begins in the next call frame.
     #[inline(always)]
-    pub(crate) fn begin_in_room(&self, room: Room) {
-        debug_assert_eq!(self.inline_subtrees.next.get(), Some(room), "bodies are called one by the other");
-        self.inline_subtrees.next.set(room.after().get());
+    pub(crate) fn begin_in_call_frame(&self, call_frame: CallFrame) {
+        debug_assert_eq!(self.inline_subtrees.next.get(), Some(call_frame), "bodies are called one by the other");
+        self.inline_subtrees.next.set(call_frame.after().get());
         self.enter_level();
     }
 
-    /// The body in this room, which has no frame, has finished with all that it has spawned.
+    /// The body in this call frame, which has no frame, has finished with all that it has spawned.
     #[inline(always)]
-    pub(crate) fn end_in_room(&self, room: Room) {
+    pub(crate) fn end_in_call_frame(&self, call_frame: CallFrame) {
         self.end_own(false);
         self.leave_level();
-        self.inline_subtrees.next.set(Some(room));
+        self.inline_subtrees.next.set(Some(call_frame));
     }
 
-    /// Like `end_in_room`, for a body whose frame was closed.
-    pub(crate) fn leave_room(&self, room: Room) {
-        self.inline_subtrees.next.set(Some(room));
+    /// Like `end_in_call_frame`, for a body whose frame was closed.
+    pub(crate) fn leave_call_frame(&self, call_frame: CallFrame) {
+        self.inline_subtrees.next.set(Some(call_frame));
     }
 
     /// Promotes the inline subtree for something that it cannot do. Later subtrees may fail in the
@@ -319,18 +321,18 @@ impl Frames {
         }
         on.store(false, Relaxed);
         while promoted.get() != next.get() {
-            let room = promoted.get().expect("in use");
-            room.made().set(false);
-            let closure = self.push_virtual_frame(room.virtual_frame());
+            let call_frame = promoted.get().expect("in use");
+            call_frame.made().set(false);
+            let closure = self.push_virtual_frame(call_frame.virtual_frame());
             // SAFETY: it is the scope of a body that runs.
-            let scope_state = unsafe { room.scope_state() };
+            let scope_state = unsafe { call_frame.scope_state() };
             scope_state.move_task(closure);
             // The frame gets the pointer to the place, because closing the frame drops the scope
             // there.
-            self.open_with(0, |_| room.scope_state_at());
+            self.open_with(0, |_| call_frame.scope_state_at());
             // `open_with` counts a body, but this one was counted when it began.
             self.leave_level();
-            promoted.set(room.after().get());
+            promoted.set(call_frame.after().get());
         }
     }
 

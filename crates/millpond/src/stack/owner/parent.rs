@@ -24,7 +24,7 @@ use crate::stack::layout::frames::Frames;
 use crate::stack::owner::inline_subtree::Begun;
 use crate::task::{Modes, TaskRef, flag};
 use crate::worker::Worker;
-use crate::worker::complete::Ran;
+use crate::worker::complete::BodyStarted;
 use crate::worker::nest_frame::outcome;
 use crate::worker::scope_state::ScopeState;
 
@@ -88,7 +88,7 @@ impl Worker<StackEngine> {
         let make = |at: NonNull<u8>| {
             place = at.cast();
             // SAFETY: there is room, which no other code uses.
-            unsafe { ScopeState::nest_in_frame(place, scope, task, self.seat().index(), frames.cast()) };
+            unsafe { ScopeState::nest_in_frame(place, scope, task, self.seat(), frames.cast()) };
             place
         };
         // SAFETY: stacks live as long as the runtime.
@@ -158,7 +158,7 @@ impl Worker<StackEngine> {
         frames.close();
         if let Err((task, result, poison)) = ended {
             // A body that failed left no value.
-            self.end_in_order(task, result, poison, if poison { Ran::No } else { Ran::Yes });
+            self.end_in_order(task, result, poison, if poison { BodyStarted::No } else { BodyStarted::Yes });
             self.free(task);
         }
     }

@@ -123,7 +123,7 @@ impl Worker<StackEngine> {
     /// closure has ended.
     fn carry_until_fewer(&self, frames: &Frames, fewer: impl Fn() -> bool) {
         let next = closure(frames.next());
-        let waiter = Waiter::new(self.seat());
+        let waiter = Waiter::new(self.mailbox());
         match theft::state(next) {
             State::Untouched => {
                 frames.leave();

@@ -17,7 +17,7 @@ use crate::stack::thief::scan::StolenTasks;
 use crate::stack::thief::theft::{self, State};
 use crate::task::{GUARD, Role, TaskRef, flag};
 use crate::worker::Worker;
-use crate::worker::complete::{Ran, may_start, refusal, settle};
+use crate::worker::complete::{BodyStarted, may_start, refusal, settle};
 use crate::worker::nest_frame::NestFrame;
 use crate::worker::scope_state::ScopeState;
 
@@ -244,7 +244,7 @@ impl Worker<StackEngine> {
         if result.is_ok() && !task.header().has(slow) && task.header().role() == Role::Leaf && is_in_place(task) {
             return;
         }
-        self.end_in_order(task, result, true, Ran::No);
+        self.end_in_order(task, result, true, BodyStarted::No);
     }
 
     /// Runs the body of a leaf or a combine task.
@@ -262,7 +262,7 @@ impl Worker<StackEngine> {
     #[cold]
     fn refuse_in_order(&self, task: TaskRef, error: Error) {
         let error = self.refused(task, error);
-        self.end_in_order(task, Err(error), true, Ran::No);
+        self.end_in_order(task, Err(error), true, BodyStarted::No);
     }
 
     /// Ends a compact leaf that has failed (`error`), or runs one that needs more checks than most.
@@ -271,7 +271,7 @@ impl Worker<StackEngine> {
     pub(in crate::stack) fn end_expanded(&self, compact: TaskRef, error: Option<Error>) {
         let task = compact.expand(|size| self.alloc(size));
         match error {
-            Some(error) => self.end_in_order(task, Err(error), true, Ran::No),
+            Some(error) => self.end_in_order(task, Err(error), true, BodyStarted::No),
             None => self.run_in_order(task),
         }
         self.pass(task);
@@ -319,13 +319,13 @@ impl Worker<StackEngine> {
 
     /// A parent is complete.
     fn end_parent(&self, task: TaskRef) {
-        let (result, poison, ran) = self.hand_back(task);
-        self.end_in_order(task, result, poison, ran);
+        let (result, poison, started) = self.hand_back(task);
+        self.end_in_order(task, result, poison, started);
     }
 
     /// Hands back the versions of a parent's descendants. Returns its result, whether it poisons
     /// its versions, and whether it left a value.
-    pub(in crate::stack) fn hand_back(&self, task: TaskRef) -> (Result<(), Error>, bool, Ran) {
+    pub(in crate::stack) fn hand_back(&self, task: TaskRef) -> (Result<(), Error>, bool, BodyStarted) {
         let nest: NonNull<NestFrame> = task.nest_frame_at();
         // SAFETY: the parent's body has run, so the frame was made. It stays until the block is
         // freed.
@@ -339,11 +339,17 @@ impl Worker<StackEngine> {
         // SAFETY: the frame is not used any more.
         unsafe { nest.drop_in_place() };
         // A body that failed left no value.
-        (error.map_or(Ok(()), Err), poison, if poison { Ran::No } else { Ran::Yes })
+        (error.map_or(Ok(()), Err), poison, if poison { BodyStarted::No } else { BodyStarted::Yes })
     }
 
     /// A task has ended, like everything before it.
-    pub(in crate::stack) fn end_in_order(&self, task: TaskRef, result: Result<(), Error>, poison: bool, ran: Ran) {
+    pub(in crate::stack) fn end_in_order(
+        &self,
+        task: TaskRef,
+        result: Result<(), Error>,
+        poison: bool,
+        started: BodyStarted,
+    ) {
         let role = task.header().role();
         let result = if role == Role::Combine {
             result.inspect_err(|error| self.poison_combined(task, error))
@@ -352,7 +358,7 @@ impl Worker<StackEngine> {
         };
         if let Err(error) = result {
             // SAFETY: the scope outlives its tasks.
-            self.report(task, unsafe { task.header().scope_state().as_ref() }, error, ran);
+            self.report(task, unsafe { task.header().scope_state().as_ref() }, error, started);
         }
     }
 

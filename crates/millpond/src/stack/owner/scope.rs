@@ -39,7 +39,7 @@ impl Worker<StackEngine> {
     pub(crate) fn open_frame<'a>(&self, task: TaskRef) -> &'a NestFrame {
         let frames = self.tasks.opens_in.take().expect("a stack runs parents");
         // SAFETY: the task runs, on this worker.
-        let nest = unsafe { NestFrame::open(task, self.seat().index(), SchemeOps::of::<InOrder>()) };
+        let nest = unsafe { NestFrame::open(task, self.seat(), SchemeOps::of::<InOrder>()) };
         nest.scope_state().set_frames(Some(frames));
         // SAFETY: stacks live as long as the runtime.
         unsafe { frames.as_ref() }.open(nest.scope_state());
@@ -79,7 +79,7 @@ impl Worker<StackEngine> {
             match self.run_stack(frames, self.has_stack_for_parents()) {
                 Stopped::Drained | Stopped::Complete => return,
                 Stopped::AtTheft(stolen) => {
-                    let waiter = Waiter::new(self.seat());
+                    let waiter = Waiter::new(self.mailbox());
                     if theft::wait_for(frames, stolen, &waiter) {
                         self.wait_apart(&waiter, Awaited::Below(scope_state.into()));
                     }
@@ -87,7 +87,7 @@ impl Worker<StackEngine> {
                 }
                 // The parent needs its own thread's stack.
                 Stopped::AtParent => {
-                    let waiter = Waiter::new(self.seat());
+                    let waiter = Waiter::new(self.mailbox());
                     frame.waiter.set((&raw const waiter).cast_mut());
                     frames.leave();
                     self.tasks.stack_jobs.borrow_mut().push_back(resume::go_on(self, frames, scope_state));

@@ -1,7 +1,7 @@
 //! Spawning into a frame (DDS §2, the abstract machine): allocate a closure, push what it accesses,
 //! push what it captures, commit.
 
-use crate::copy_out::moved;
+use crate::copy_out::copy_out;
 use crate::depend::Mode;
 use crate::depend::tracker::Of;
 use crate::handle::access::{Accesses, ArgsOf, In};
@@ -140,7 +140,7 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
                 (closure, 0)
             }
             Err((accesses, body)) => {
-                let (options, accesses, body) = (moved(options), moved(accesses), moved(body));
+                let (options, accesses, body) = (copy_out(options), copy_out(accesses), copy_out(body));
                 self.commit_apart::<A, F, O>(frames, vtable, options, accesses, body)
             }
         };

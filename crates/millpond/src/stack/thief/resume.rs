@@ -14,7 +14,7 @@ use crate::stack::layout::out_of_line;
 use crate::stack::owner::run::Stopped;
 use crate::task::{NewTask, Role, Shape, TaskRef, VTable};
 use crate::worker::Worker;
-use crate::worker::complete::{Ran, refusal, settle};
+use crate::worker::complete::{BodyStarted, refusal, settle};
 use crate::worker::scope_state::ScopeState;
 use crate::worker::wait::Waiter;
 
@@ -135,15 +135,15 @@ impl Worker<StackEngine> {
         frames.close();
         frames.free_orphans();
         self.shared().tasks.put_back(frames.into());
-        let (result, poison, ran) = self.hand_back(parent);
+        let (result, poison, started) = self.hand_back(parent);
         let Some((victim, closure)) = origin else {
-            let finished = self.conclude(parent, result, poison, ran);
+            let finished = self.conclude(parent, result, poison, started);
             if finished.is_some() {
                 self.complete_parents(finished);
             }
             return None;
         };
-        self.settle_stolen(parent, result, poison, ran);
+        self.settle_stolen(parent, result, poison, started);
         if closure.header().is_compact() {
             self.free(parent);
         }
@@ -166,7 +166,7 @@ impl Worker<StackEngine> {
         }
         let result =
             refused.map_or_else(|| self.named(task, || self.run_one(task)), |error| Err(self.refused(task, error)));
-        self.settle_stolen(task, result, true, Ran::No);
+        self.settle_stolen(task, result, true, BodyStarted::No);
         if is_copied {
             self.free(task);
         }
@@ -185,11 +185,11 @@ impl Worker<StackEngine> {
     }
 
     /// Settles a finished stolen task: its results are in place (DDS Fig. 3).
-    fn settle_stolen(&self, task: TaskRef, result: Result<(), crate::Error>, poison: bool, ran: Ran) {
+    fn settle_stolen(&self, task: TaskRef, result: Result<(), crate::Error>, poison: bool, started: BodyStarted) {
         // SAFETY: the scope outlives its tasks.
         let scope_state = unsafe { task.header().scope_state().as_ref() };
         if let Err(error) = settle(task, result, poison) {
-            self.report(task, scope_state, error, ran);
+            self.report(task, scope_state, error, started);
         }
         scope_state.count_theft();
     }

@@ -8,11 +8,11 @@ use super::*;
 use crate::sync::atomic::AtomicBool;
 use crate::sync::{Arc, Mutex};
 use crate::worker::sleep::{Idle, Sleep};
-use crate::worker::wait::Seat;
+use crate::worker::wait::Mailbox;
 
 /// The core of a session, as far as the count needs it.
 struct Session {
-    own: Own,
+    own: OwnerCounts,
     shared: Shared,
     /// The thread that holds it is the owner.
     issuing: Mutex<()>,
@@ -100,7 +100,7 @@ impl Session {
     fn with_tasks(tasks: u64) -> (Arc<Session>, Arc<AtomicU64>) {
         let freed = Arc::new(AtomicU64::new(0));
         let session = Session {
-            own: Own::new(),
+            own: OwnerCounts::new(),
             shared: Shared::new(),
             issuing: Mutex::new(()),
             reserved: AtomicU64::new(0),
@@ -151,9 +151,9 @@ impl Session {
     }
 
     /// Like `Core::wait_for_room`, repeated until at most `most` tasks are in flight.
-    fn wait_for_room(&self, most: u64, seat: &Seat) {
+    fn wait_for_room(&self, most: u64, mailbox: &Mailbox) {
         loop {
-            let waiter = Waiter::new(seat);
+            let waiter = Waiter::new(mailbox);
             let issuing = self.issuing.lock();
             let (seen, reserved) = (self.own.outstanding(&self.shared), self.reserved.load(Ordering::Acquire));
             if self.own.outstanding(&self.shared) + reserved <= most {
@@ -166,7 +166,7 @@ impl Session {
             let sure = same && self.reserved.load(Ordering::Acquire) == reserved;
             drop(issuing);
             if (sure || !self.take_back(at)) && waiter.park() {
-                seat.sleep_until_delivered(&waiter);
+                mailbox.sleep_until_delivered(&waiter);
             }
             waiter.end();
         }
@@ -181,8 +181,8 @@ impl Session {
 }
 
 /// Where a thread waits. Lives as long as the runtime.
-fn seat() -> Arc<Seat> {
-    Arc::new(Seat::new(0, Arc::new(Sleep::new(1, Idle::Sleep))))
+fn mailbox() -> Arc<Mailbox> {
+    Arc::new(Mailbox::new(0, Arc::new(Sleep::new(1, Idle::Sleep))))
 }
 
 /// The session's value is dropped while two tasks end: it is freed once, after both.
@@ -206,12 +206,12 @@ fn loom_a_session_is_dropped() {
 #[test]
 fn loom_room_and_the_end_of_a_session() {
     loom::model(|| {
-        let ((session, freed), seat) = (Session::with_tasks(2), seat());
+        let ((session, freed), mailbox) = (Session::with_tasks(2), mailbox());
         let workers = [0, 1].map(|number| {
             let session = Pointer::of(&session);
             thread::spawn(move || session.finish(number))
         });
-        session.wait_for_room(1, &seat);
+        session.wait_for_room(1, &mailbox);
         Session::close(&session);
         drop(session);
         workers.into_iter().for_each(|worker| worker.join().unwrap());
@@ -223,16 +223,16 @@ fn loom_room_and_the_end_of_a_session() {
 #[test]
 fn loom_room_for_two() {
     loom::model(|| {
-        let ((session, freed), seats) = (Session::with_tasks(1), [seat(), seat()]);
+        let ((session, freed), mailboxes) = (Session::with_tasks(1), [mailbox(), mailbox()]);
         let worker = {
             let session = Pointer::of(&session);
             thread::spawn(move || session.finish(0))
         };
         let other = {
-            let (session, seat) = (session.clone(), seats[0].clone());
-            thread::spawn(move || session.wait_for_room(0, &seat))
+            let (session, mailbox) = (session.clone(), mailboxes[0].clone());
+            thread::spawn(move || session.wait_for_room(0, &mailbox))
         };
-        session.wait_for_room(0, &seats[1]);
+        session.wait_for_room(0, &mailboxes[1]);
         other.join().unwrap();
         Session::close(&session);
         drop(session);
@@ -247,12 +247,12 @@ fn loom_room_for_two() {
 #[test]
 fn loom_room_is_asked_for_the_first_time() {
     loom::model(|| {
-        let ((session, _freed), seat) = (Session::with_tasks(1), seat());
+        let ((session, _freed), mailbox) = (Session::with_tasks(1), mailbox());
         let worker = {
             let session = Pointer::of(&session);
             thread::spawn(move || session.finish(0))
         };
-        session.wait_for_room(0, &seat);
+        session.wait_for_room(0, &mailbox);
         worker.join().unwrap();
         Session::close(&session);
     });
@@ -263,14 +263,14 @@ fn loom_room_is_asked_for_the_first_time() {
 #[test]
 fn loom_room_after_a_wish_for_less() {
     loom::model(|| {
-        let ((session, _freed), seat) = (Session::with_tasks(2), seat());
+        let ((session, _freed), mailbox) = (Session::with_tasks(2), mailbox());
         // Like a caller that waits until nothing is left. Only the end notifies it.
         assert!(session.ask_for_room(2, 0));
         let worker = {
             let session = Pointer::of(&session);
             thread::spawn(move || session.finish(0))
         };
-        session.wait_for_room(1, &seat);
+        session.wait_for_room(1, &mailbox);
         worker.join().unwrap();
         Pointer::of(&session).finish(1);
         Session::close(&session);
@@ -281,7 +281,7 @@ fn loom_room_after_a_wish_for_less() {
 #[test]
 fn loom_a_permit_is_given_back() {
     loom::model(|| {
-        let ((session, _freed), seat) = (Session::with_tasks(0), seat());
+        let ((session, _freed), mailbox) = (Session::with_tasks(0), mailbox());
         session.reserved.store(1, Ordering::Relaxed);
         let permit = {
             let session = session.clone();
@@ -290,7 +290,7 @@ fn loom_a_permit_is_given_back() {
                 session.tell_of_room();
             })
         };
-        session.wait_for_room(0, &seat);
+        session.wait_for_room(0, &mailbox);
         permit.join().unwrap();
         Session::close(&session);
     });

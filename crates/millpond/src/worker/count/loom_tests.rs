@@ -7,12 +7,12 @@ use super::*;
 use crate::sync::Arc;
 use crate::worker::external::Admission;
 use crate::worker::sleep::{Idle, Sleep};
-use crate::worker::wait::Seat;
+use crate::worker::wait::Mailbox;
 
 struct World {
-    seat: Seat,
+    mailbox: Mailbox,
     sleep: Arc<Sleep>,
-    own: Own,
+    own: OwnerCounts,
     shared: std::cell::UnsafeCell<Shared>,
     /// The waiter to notify when the scope is quiet.
     quiet: Guarded<*mut Waiter>,
@@ -30,9 +30,9 @@ impl World {
     fn new() -> Arc<World> {
         let sleep = Arc::new(Sleep::new(1, Idle::Sleep));
         Arc::new(World {
-            seat: Seat::new(0, sleep.clone()),
+            mailbox: Mailbox::new(0, sleep.clone()),
             sleep,
-            own: Own::new(),
+            own: OwnerCounts::new(),
             shared: std::cell::UnsafeCell::new(Shared::new()),
             quiet: Guarded::new(ptr::null_mut()),
             admission: Admission::unowned(3),
@@ -72,7 +72,7 @@ impl World {
     /// Asks for a notification when the scope is quiet. Waits for it, unless `at_once` says that no
     /// wait is needed.
     fn wait_for_quiet(&self, at_once: impl FnOnce(bool) -> bool) -> bool {
-        let waiter = Waiter::new(&self.seat);
+        let waiter = Waiter::new(&self.mailbox);
         self.quiet.set(ptr::from_ref(&waiter).cast_mut());
         let quiet = self.shared().watch_for_quiet();
         let taken_back = if at_once(quiet) { self.shared().unwatch_quiet() } else { None };
@@ -93,11 +93,11 @@ impl World {
     /// The worker's loop, reduced to waiters.
     fn carry_until(&self, done: impl Fn() -> bool) {
         loop {
-            self.seat.take_mail(Waiter::deliver);
+            self.mailbox.take_mail(Waiter::deliver);
             if done() {
                 return;
             }
-            self.sleep.wait(0, &|| self.seat.has_mail() || done());
+            self.sleep.wait(0, &|| self.mailbox.has_mail() || done());
         }
     }
 
@@ -108,7 +108,7 @@ impl World {
     /// Waits for room like a root scope.
     fn wait_for_room(&self, has_room: impl Fn() -> bool) {
         while !has_room() {
-            let waiter = Waiter::new(&self.seat);
+            let waiter = Waiter::new(&self.mailbox);
             let seen = self.own.outstanding(self.shared());
             if !self.own.watch_for_room(self.shared(), &waiter, seen) || !waiter.park() {
                 continue;
@@ -123,7 +123,7 @@ impl World {
 
     /// Ends a root scope.
     fn end(&self) -> bool {
-        let waiter = Waiter::new(&self.seat);
+        let waiter = Waiter::new(&self.mailbox);
         let complete = self.own.close(self.shared(), Some(&waiter));
         if !complete && waiter.park() {
             self.carry_until(|| waiter.is_delivered());

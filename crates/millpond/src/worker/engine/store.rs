@@ -18,12 +18,12 @@ use crate::worker::seats::Shared;
 /// pool.
 pub trait TaskStore<E: WorkerEngine>: Sized + 'static {
     /// The part of a worker.
-    type Seat;
+    type Local;
     /// The part of a runtime.
     type Shared: Default + Send + Sync;
 
     /// Makes the part of a worker.
-    fn seat(index: usize) -> Self::Seat;
+    fn local(index: usize) -> Self::Local;
 
     /// A runtime is about to be built, and has no threads yet.
     fn prepare() {}
@@ -76,7 +76,7 @@ pub trait TaskStore<E: WorkerEngine>: Sized + 'static {
     /// A parent's body begins.
     fn open_frame<'a>(worker: &Worker<E>, task: TaskRef) -> &'a NestFrame {
         // SAFETY: the task runs, on this worker.
-        unsafe { NestFrame::open(task, worker.seat().index(), worker.tracker().ops()) }
+        unsafe { NestFrame::open(task, worker.seat(), worker.tracker().ops()) }
     }
 
     /// Runs a parent that came from the pool. Returns the parent if it is complete with that.
@@ -148,8 +148,8 @@ pub enum InPool {}
 
 /// For any engine, because a stack also leaves tasks outside of frames to the pool.
 impl<E: WorkerEngine> TaskStore<E> for InPool {
-    type Seat = ();
+    type Local = ();
     type Shared = ();
 
-    fn seat(_index: usize) {}
+    fn local(_index: usize) {}
 }

@@ -7,7 +7,7 @@ use loom::cell::UnsafeCell;
 use loom::thread;
 
 use super::*;
-use crate::handle::version::{Place, VersionKind};
+use crate::handle::version::{Allocation, VersionKind};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::task::ScopePtr;
@@ -33,7 +33,7 @@ unsafe impl Send for World {}
 
 impl World {
     fn new() -> Arc<World> {
-        let version = || Version::new(VersionKind::of::<u32>(), Place::First, NonNull::dangling());
+        let version = || Version::new(VersionKind::of::<u32>(), Allocation::First, NonNull::dangling());
         Arc::new(World {
             versions: [version(), version()],
             guarded: [UnsafeCell::new(0), UnsafeCell::new(0)],

@@ -27,7 +27,7 @@ struct Shelf {
 /// # Safety
 ///
 /// `worker` is a `Shelf`.
-unsafe fn offer(worker: *const (), fork: NonNull<Head>, _recorded_at: Option<Place>) {
+unsafe fn offer(worker: *const (), fork: NonNull<Head>, _recorded_at: Option<CallSite>) {
     // SAFETY: as the caller promises.
     let shelf = unsafe { &*worker.cast::<Shelf>() };
     // SAFETY: the models keep the fork alive.
@@ -40,7 +40,7 @@ static OPS: ForkOps = ForkOps {
     offer,
     is_hungry: |_| false,
     others: |_| Others::Busy,
-    seat: |_| unreachable!("no thread waits"),
+    mailbox: |_| unreachable!("no thread waits"),
     take_back: |_, _| unreachable!("the models pop only"),
     free: |_, _| unreachable!("the models pop only"),
     wait: |_, _, _| unreachable!("no thread waits"),

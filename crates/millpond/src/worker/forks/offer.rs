@@ -3,11 +3,11 @@
 use std::cell::Cell;
 use std::ptr::NonNull;
 
-use super::{Forks, Head, Limits, Place};
+use super::{CallSite, Forks, Head, Limits};
 use crate::memory::Block;
 use crate::record::Id;
 use crate::task::{Header, NewTask, ScopePtr, TaskRef};
-use crate::worker::wait::{Seat, Waiter};
+use crate::worker::wait::{Mailbox, Waiter};
 
 /// A fork as a task, in its own block.
 #[repr(C)]
@@ -29,9 +29,15 @@ impl Offer {
     /// # Safety
     ///
     /// `block` has room for an offer, and nothing else uses it. The fork was not offered before.
-    /// Until the offer is freed, the fork keeps its address, and the worker's seat and `forks`
+    /// Until the offer is freed, the fork keeps its address, and the worker's mailbox and `forks`
     /// live.
-    pub(crate) unsafe fn create(block: Block, fork: NonNull<Head>, forks: &Forks, seat: &Seat, at: Place) -> TaskRef {
+    pub(crate) unsafe fn create(
+        block: Block,
+        fork: NonNull<Head>,
+        forks: &Forks,
+        mailbox: &Mailbox,
+        at: CallSite,
+    ) -> TaskRef {
         // SAFETY: the fork is alive, as the caller promises.
         let head = unsafe { fork.as_ref() };
         let new = NewTask {
@@ -55,7 +61,7 @@ impl Offer {
         }
         set! {
             id: Cell::new(0);
-            waiter: Waiter::new(seat);
+            waiter: Waiter::new(mailbox);
             fork: fork;
             limits: NonNull::from(&forks.limits);
         }

@@ -32,7 +32,7 @@ pub(super) struct Cold {
     closures: ClosureWakers,
     token: Mutex<Option<CancelToken>>,
     admission: OnceLock<Admission>,
-    gate: OnceLock<Arc<HandleState>>,
+    scope_handle: OnceLock<Arc<HandleState>>,
     /// The open reductions. Only the owner uses this field and the next one.
     reductions: RefCell<Vec<NonNull<Reduction>>>,
     bytes_spawned: Cell<u64>,
@@ -121,12 +121,12 @@ impl ScopeState {
 
     /// The scope handle; made if there is none.
     pub(crate) fn open_scope_handle(&self, open: impl FnOnce() -> Arc<HandleState>) -> &Arc<HandleState> {
-        self.cold().gate.get_or_init(open)
+        self.cold().scope_handle.get_or_init(open)
     }
 
     /// The scope handle, if there is one.
     pub(crate) fn scope_handle(&self) -> Option<&Arc<HandleState>> {
-        self.cold_if_any()?.gate.get()
+        self.cold_if_any()?.scope_handle.get()
     }
 
     pub(crate) fn add_bytes(&self, bytes: usize) {

@@ -1,6 +1,8 @@
 //! Models of the protocol. A lost wake-up shows as a deadlock. The models publish with relaxed
 //! operations, so that only the protocol's fences order them.
 
+use std::cell::Cell;
+
 use loom::thread;
 
 use super::*;
@@ -172,12 +174,12 @@ fn loom_a_call_and_an_arrival() {
 fn loom_a_sleeper_finds_work_while_it_is_chosen() {
     model(|world| {
         let first = spawn(&world, |world| {
-            let mut kept = false;
+            let kept = Cell::new(false);
             world.sleep.wait(0, &|| {
-                kept = take(&world.inbox[0]);
-                kept
+                kept.set(take(&world.inbox[0]));
+                kept.get()
             });
-            if !kept && take(&world.pool) {
+            if !kept.get() && take(&world.pool) {
                 world.send(1);
             }
         });

@@ -22,12 +22,12 @@ const LIMIT: Duration = Duration::from_secs(60);
 fn all_registered(seats: usize) -> Sleep {
     let sleep = Sleep::new(seats, Idle::Sleep);
     sleep.sleepers.fetch_add(seats, Relaxed);
-    sleep.seats.iter().for_each(|seat| seat.state.store(ASLEEP, Relaxed));
+    sleep.slots.iter().for_each(|slot| slot.state.store(ASLEEP, Relaxed));
     sleep
 }
 
 fn states(sleep: &Sleep) -> Vec<usize> {
-    sleep.seats.iter().map(|seat| seat.state.load(Relaxed)).collect()
+    sleep.slots.iter().map(|slot| slot.state.load(Relaxed)).collect()
 }
 
 #[test]
@@ -62,10 +62,10 @@ fn a_call_passes_the_choice_on() {
 #[test]
 fn a_sleeper_that_finds_work_uncounts_itself_and_passes_the_choice_on() {
     let sleep = all_registered(3);
-    sleep.stay_awake(&sleep.seats[2]);
+    sleep.stay_awake(&sleep.slots[2]);
     assert_eq!((states(&sleep), sleep.sleepers()), (vec![ASLEEP, ASLEEP, AWAKE], 2));
     sleep.work_arrived();
-    sleep.stay_awake(&sleep.seats[0]);
+    sleep.stay_awake(&sleep.slots[0]);
     assert_eq!((states(&sleep), sleep.sleepers()), (vec![AWAKE, CHOSEN, AWAKE], 0));
 }
 
@@ -75,7 +75,7 @@ fn a_sleeper_owes_a_look_if_it_was_chosen_last() {
         let sleep = Sleep::new(1, Idle::Sleep);
         thread::scope(|scope| {
             let sleeper = scope.spawn(|| sleep.wait(0, &|| false));
-            while sleep.seats[0].state.load(Acquire) != ASLEEP {
+            while sleep.slots[0].state.load(Acquire) != ASLEEP {
                 thread::yield_now();
             }
             wake(&sleep);

@@ -7,13 +7,13 @@ use loom::thread;
 use super::*;
 use crate::sync::Guarded;
 use crate::worker::sleep::{Idle, Sleep};
-use crate::worker::wait::Seat;
+use crate::worker::wait::Mailbox;
 
 /// The value that the members of a reduction read, one at a time. Loom checks that.
 struct World {
     turns: Turns,
     value: Guarded<u32>,
-    seats: [Seat; 2],
+    mailboxes: [Mailbox; 2],
 }
 
 // SAFETY: only the member that has the turn touches the value. The model checks that.
@@ -23,19 +23,19 @@ unsafe impl Send for World {}
 
 impl World {
     fn new() -> Arc<World> {
-        let seat = || Seat::new(0, crate::sync::Arc::new(Sleep::new(1, Idle::Sleep)));
-        Arc::new(World { turns: Turns::default(), value: Guarded::new(0), seats: [(); 2].map(|()| seat()) })
+        let mailbox = || Mailbox::new(0, crate::sync::Arc::new(Sleep::new(1, Idle::Sleep)));
+        Arc::new(World { turns: Turns::default(), value: Guarded::new(0), mailboxes: [(); 2].map(|()| mailbox()) })
     }
 
     /// A member on the worker of a seat. If `parks`, it waits while it has the turn.
     fn look(&self, seat: usize, parks: bool) {
-        let seat = &self.seats[seat];
+        let mailbox = &self.mailboxes[seat];
         let wait = |waiter: &Waiter| {
             if waiter.park() {
-                seat.sleep_until_delivered(waiter);
+                mailbox.sleep_until_delivered(waiter);
             }
         };
-        self.turns.take_at(Address(ptr::from_ref(seat).cast()), || Waiter::new(seat), wait);
+        self.turns.take_at(Address(ptr::from_ref(mailbox).cast()), || Waiter::new(mailbox), wait);
         self.value.set(self.value.get() + 1);
         if parks {
             self.turns.note_parked();

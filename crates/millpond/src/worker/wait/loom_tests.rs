@@ -7,7 +7,7 @@ use super::super::sleep::Idle;
 use super::*;
 
 struct World {
-    seat: Seat,
+    mailbox: Mailbox,
     /// What the waker did before it woke.
     done: [Guarded<u32>; 2],
     fiber: NonNull<Fiber>,
@@ -27,7 +27,7 @@ unsafe impl Send for Sent {}
 impl World {
     fn new() -> Arc<World> {
         Arc::new(World {
-            seat: Seat::new(0, Arc::new(Sleep::new(1, Idle::Sleep))),
+            mailbox: Mailbox::new(0, Arc::new(Sleep::new(1, Idle::Sleep))),
             done: [Guarded::new(0), Guarded::new(0)],
             fiber: NonNull::dangling(),
         })
@@ -38,7 +38,7 @@ impl World {
     fn carry_until_delivered(&self, waiters: &[&Waiter]) {
         let mut resumed = 0;
         loop {
-            self.seat.take_mail(|waiter| {
+            self.mailbox.take_mail(|waiter| {
                 resumed += 1;
                 assert_eq!(waiter.take_fiber(), Some(self.fiber));
                 assert!(waiter.is_woken());
@@ -48,7 +48,7 @@ impl World {
                 assert_eq!(resumed, waiters.len(), "each once");
                 return;
             }
-            self.seat.sleep.wait(0, &|| self.seat.has_mail());
+            self.mailbox.sleep.wait(0, &|| self.mailbox.has_mail());
         }
     }
 }
@@ -67,7 +67,7 @@ fn waker(world: &Arc<World>, number: usize, waiter: &Waiter) -> thread::JoinHand
 fn loom_a_wake_and_a_park() {
     loom::model(|| {
         let world = World::new();
-        let waiter = Waiter::new(&world.seat);
+        let waiter = Waiter::new(&world.mailbox);
         let waker = waker(&world, 0, &waiter);
         if waiter.park() {
             waiter.keep(world.fiber);
@@ -77,7 +77,7 @@ fn loom_a_wake_and_a_park() {
         assert_eq!(world.done[0].get(), 1);
         waiter.end();
         waker.join().unwrap();
-        assert!(!world.seat.has_mail());
+        assert!(!world.mailbox.has_mail());
     });
 }
 
@@ -86,7 +86,7 @@ fn loom_a_wake_and_a_park() {
 fn loom_an_owner_that_has_not_parked() {
     loom::model(|| {
         let world = World::new();
-        let waiter = Waiter::new(&world.seat);
+        let waiter = Waiter::new(&world.mailbox);
         let waker = waker(&world, 0, &waiter);
         if !waiter.is_woken() && waiter.park() {
             waiter.keep(world.fiber);
@@ -102,7 +102,7 @@ fn loom_an_owner_that_has_not_parked() {
 fn loom_two_waiters_of_one_seat() {
     loom::model(|| {
         let world = World::new();
-        let waiters = [Waiter::new(&world.seat), Waiter::new(&world.seat)];
+        let waiters = [Waiter::new(&world.mailbox), Waiter::new(&world.mailbox)];
         let wakers = [waker(&world, 0, &waiters[0]), waker(&world, 1, &waiters[1])];
         let parked: Vec<_> = waiters.iter().filter(|waiter| waiter.park()).collect();
         parked.iter().for_each(|waiter| waiter.keep(world.fiber));
@@ -113,17 +113,17 @@ fn loom_two_waiters_of_one_seat() {
     });
 }
 
-/// A thread that is not a worker waits at one seat again and again. A waker of an earlier wait that
-/// comes late still finds the seat.
+/// A thread that is not a worker waits at one mailbox again and again. A waker of an earlier wait
+/// that comes late still finds the mailbox.
 #[test]
 fn loom_a_bench() {
     loom::model(|| {
         let world = World::new();
         let wakers = [0, 1].map(|number| {
-            let waiter = Waiter::new(&world.seat);
+            let waiter = Waiter::new(&world.mailbox);
             let waker = waker(&world, number, &waiter);
             if waiter.park() {
-                world.seat.sleep_until_delivered(&waiter);
+                world.mailbox.sleep_until_delivered(&waiter);
             }
             assert_eq!(world.done[number].get(), 1);
             waiter.end();
@@ -133,13 +133,13 @@ fn loom_a_bench() {
     });
 }
 
-/// An owner abroad. When it continues, its seat may end, with its bell and its sleep state. A waker
-/// that works for another runtime has left the seat by then.
+/// An owner abroad. When it continues, its mailbox may end, with its bell and its sleep state. A
+/// waker that works for another runtime has left the mailbox by then.
 #[test]
-fn loom_a_seat_that_goes_with_its_owner() {
+fn loom_a_mailbox_that_goes_with_its_owner() {
     loom::model(|| {
         let world = World::new();
-        let mut abroad = Box::new(Seat::new(0, Arc::new(Sleep::new(1, Idle::Sleep))));
+        let mut abroad = Box::new(Mailbox::new(0, Arc::new(Sleep::new(1, Idle::Sleep))));
         let waiter = Waiter::abroad(&abroad);
         let waker = waker(&world, 0, &waiter);
         if waiter.park() {
@@ -152,7 +152,7 @@ fn loom_a_seat_that_goes_with_its_owner() {
         // model.
         unsafe { abroad.bell.unsync_load() };
         abroad.inbox.with_mut(|_| ());
-        Arc::get_mut(&mut abroad.sleep).expect("the seat's alone").end();
+        Arc::get_mut(&mut abroad.sleep).expect("the mailbox's alone").end();
         waker.join().unwrap();
     });
 }
@@ -162,14 +162,14 @@ fn loom_a_seat_that_goes_with_its_owner() {
 fn loom_the_bell_announces_mail() {
     loom::model(|| {
         let world = World::new();
-        let waiters = [Waiter::new(&world.seat), Waiter::new(&world.seat)];
+        let waiters = [Waiter::new(&world.mailbox), Waiter::new(&world.mailbox)];
         assert!(waiters.iter().all(Waiter::park));
         let wakers = [waker(&world, 0, &waiters[0]), waker(&world, 1, &waiters[1])];
-        world.seat.take_mail(Waiter::deliver);
+        world.mailbox.take_mail(Waiter::deliver);
         wakers.into_iter().for_each(|waker| waker.join().unwrap());
-        assert!(world.seat.is_rung() || !world.seat.has_mail());
-        world.seat.take_mail(Waiter::deliver);
-        assert!(!world.seat.is_rung() && !world.seat.has_mail());
+        assert!(world.mailbox.is_rung() || !world.mailbox.has_mail());
+        world.mailbox.take_mail(Waiter::deliver);
+        assert!(!world.mailbox.is_rung() && !world.mailbox.has_mail());
         assert!(waiters.iter().all(Waiter::is_delivered));
     });
 }

@@ -6,10 +6,10 @@ use super::*;
 use crate::sync::Arc;
 
 /// Acts as a member of a `Reduction`.
-fn contribute(parts: &Parts<String>, member: u32) {
+fn contribute(parts: &ReductionParts<String>, member: u32) {
     let mut part = match parts.spare() {
         Some(Spare::Identity(part)) => part,
-        Some(Spare::Room(_)) => unreachable!("none is left empty"),
+        Some(Spare::Empty(_)) => unreachable!("none is left empty"),
         None => String::new(),
     };
     assert_eq!(part, "", "a spare part is the identity, and no other thread's");
@@ -25,7 +25,7 @@ fn contribute(parts: &Parts<String>, member: u32) {
 /// Runs the members of each thread, and checks the remaining parts.
 fn model(shape: Shape, threads: [&'static [u32]; 2], check: fn(&[String])) {
     loom::model(move || {
-        let parts = Arc::new(Parts::new(shape));
+        let parts = Arc::new(ReductionParts::new(shape));
         let run = |members: &'static [u32]| {
             let parts = Arc::clone(&parts);
             thread::spawn(move || members.iter().for_each(|&member| contribute(&parts, member)))

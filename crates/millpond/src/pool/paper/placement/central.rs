@@ -11,31 +11,31 @@ pub struct Central<S>(S);
 
 impl<S: Shared> Placement for Central<S> {
     const PARAMS: &'static [&'static str] = &["lock"];
-    type Seat = ();
+    type Local = ();
 
     fn new(seats: usize, params: &Params) -> (Self, Vec<()>) {
         (Central(S::new(params.lock)), vec![(); seats])
     }
 
     #[inline]
-    fn put(&self, _seat: &mut (), task: TaskRef) -> Found {
+    fn put(&self, _local: &mut (), task: TaskRef) -> Found {
         Found::of_put(self.0.put(task))
     }
 
     #[inline]
-    fn take(&self, _seat: &mut ()) -> Option<TaskRef> {
+    fn take(&self, _local: &mut ()) -> Option<TaskRef> {
         self.0.take()
     }
 
-    fn take_if(&self, _seat: &mut (), wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
+    fn take_if(&self, _local: &mut (), wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         self.0.take_if(wanted)
     }
 
-    fn steal(&self, _seat: &mut ()) -> Option<TaskRef> {
+    fn steal(&self, _local: &mut ()) -> Option<TaskRef> {
         None
     }
 
-    fn leave(&self, _seat: &mut (), _leave: Leave) -> bool {
+    fn leave(&self, _local: &mut (), _leave: Leave) -> bool {
         false
     }
 

@@ -19,7 +19,7 @@ pub struct LocalRandom {
 }
 
 /// The part of the pool that belongs to one worker.
-pub struct Seat {
+pub struct Local {
     number: usize,
     draw: XorShift,
     /// The queue that got the last put.
@@ -28,8 +28,8 @@ pub struct Seat {
     stolen_tasks: Vec<TaskRef>,
 }
 
-// SAFETY: the tasks move with the seat.
-unsafe impl Send for Seat {}
+// SAFETY: the tasks move with the local state.
+unsafe impl Send for Local {}
 
 impl LocalRandom {
     /// Takes a task from one of a worker's queues. If the drawn queue is empty, takes from the
@@ -47,50 +47,50 @@ impl LocalRandom {
 
 impl Placement for LocalRandom {
     const PARAMS: &'static [&'static str] = &["share", "lock"];
-    type Seat = Seat;
+    type Local = Local;
 
-    fn new(seats: usize, params: &Params) -> (Self, Vec<Seat>) {
+    fn new(seats: usize, params: &Params) -> (Self, Vec<Local>) {
         let queue = |_| CachePadded::new(Locked::new(params.lock));
         let pools = (0..seats).map(|_| [(), ()].map(queue)).collect();
-        let seat = |number| Seat { number, draw: XorShift::new(number), last: 0, stolen_tasks: Vec::new() };
-        (LocalRandom { pools, share: params.share }, (0..seats).map(seat).collect())
+        let local = |number| Local { number, draw: XorShift::new(number), last: 0, stolen_tasks: Vec::new() };
+        (LocalRandom { pools, share: params.share }, (0..seats).map(local).collect())
     }
 
-    fn put(&self, seat: &mut Seat, task: TaskRef) -> Found {
-        let queues = &self.pools[seat.number];
-        let drawn = seat.draw.below(2);
+    fn put(&self, local: &mut Local, task: TaskRef) -> Found {
+        let queues = &self.pools[local.number];
+        let drawn = local.draw.below(2);
         let put = |at: usize| queues[at].try_with(|queue| (at, push(queue, task)));
         let put = put(drawn).or_else(|| put(1 - drawn));
         let (at, was_empty) = put.unwrap_or_else(|| (drawn, queues[drawn].put(task)));
-        seat.last = at;
+        local.last = at;
         Found::of_put(was_empty)
     }
 
-    fn take(&self, seat: &mut Seat) -> Option<TaskRef> {
-        self.take_from(seat.number, seat.draw.below(2))
+    fn take(&self, local: &mut Local) -> Option<TaskRef> {
+        self.take_from(local.number, local.draw.below(2))
     }
 
-    fn take_if(&self, seat: &mut Seat, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
-        self.pools[seat.number][seat.last].take_if(wanted)
+    fn take_if(&self, local: &mut Local, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
+        self.pools[local.number][local.last].take_if(wanted)
     }
 
-    fn steal(&self, seat: &mut Seat) -> Option<TaskRef> {
+    fn steal(&self, local: &mut Local) -> Option<TaskRef> {
         let workers = self.pools.len();
-        let drawn = seat.draw.below(2);
-        let others = (seat.number + 1..workers).chain(0..seat.number).flat_map(|pool| {
+        let drawn = local.draw.below(2);
+        let others = (local.number + 1..workers).chain(0..local.number).flat_map(|pool| {
             let queues = &self.pools[pool];
             [&queues[drawn], &queues[1 - drawn]]
         });
         let more = |len| self.share.more(len, workers);
         let stolen =
-            others.filter(|queue| !queue.looks_empty()).find_map(|queue| queue.steal(more, &mut seat.stolen_tasks))?;
-        while let Some(task) = seat.stolen_tasks.pop() {
-            self.put(seat, task);
+            others.filter(|queue| !queue.looks_empty()).find_map(|queue| queue.steal(more, &mut local.stolen_tasks))?;
+        while let Some(task) = local.stolen_tasks.pop() {
+            self.put(local, task);
         }
         Some(stolen)
     }
 
-    fn leave(&self, _seat: &mut Seat, _leave: Leave) -> bool {
+    fn leave(&self, _local: &mut Local, _leave: Leave) -> bool {
         false
     }
 

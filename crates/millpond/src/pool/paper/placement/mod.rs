@@ -15,7 +15,7 @@ mod stealing;
 
 pub(crate) use central::Central;
 pub(crate) use local_random::LocalRandom;
-pub(crate) use own::Own;
+pub(crate) use own::OwnQueues;
 pub(crate) use own_and_central::OwnAndCentral;
 pub(crate) use public::Public;
 pub(crate) use random::Random;
@@ -28,22 +28,22 @@ pub trait Placement: Send + Sync + Sized + 'static {
     const PARAMS: &'static [&'static str];
 
     /// The part of the pool that belongs to one worker.
-    type Seat: Send + 'static;
+    type Local: Send + 'static;
 
     /// Whether a worker can get the tasks put by another worker.
     const BALANCES: bool = true;
 
-    fn new(seats: usize, params: &Params) -> (Self, Vec<Self::Seat>);
+    fn new(seats: usize, params: &Params) -> (Self, Vec<Self::Local>);
 
-    fn put(&self, seat: &mut Self::Seat, task: TaskRef) -> Found;
+    fn put(&self, local: &mut Self::Local, task: TaskRef) -> Found;
 
-    fn take(&self, seat: &mut Self::Seat) -> Option<TaskRef>;
+    fn take(&self, local: &mut Self::Local) -> Option<TaskRef>;
 
-    fn take_if(&self, seat: &mut Self::Seat, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef>;
+    fn take_if(&self, local: &mut Self::Local, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef>;
 
-    fn steal(&self, seat: &mut Self::Seat) -> Option<TaskRef>;
+    fn steal(&self, local: &mut Self::Local) -> Option<TaskRef>;
 
-    fn leave(&self, seat: &mut Self::Seat, leave: Leave) -> bool;
+    fn leave(&self, local: &mut Self::Local, leave: Leave) -> bool;
 
     fn has_work(&self) -> bool;
 }

@@ -1,8 +1,8 @@
 //! A queue for each worker, which no other worker reads (TP §3.3). There is no lock, and no
 //! balance.
 //!
-//! A worker runs the tasks that it puts. It leaves its tasks to all workers in only two cases: when
-//! it gives up its seat, and when it may be kept from its queue until others have run the tasks
+//! A worker runs the tasks that it puts. It leaves its tasks to all workers in only two cases.
+//! Either it gives up its seat, or it may be kept from its queue until others have run the tasks
 //! there. So every program ends, even if a thread spawns tasks and runs none.
 
 use super::super::params::Params;
@@ -13,47 +13,47 @@ use crate::pool::Leave;
 use crate::task::TaskRef;
 
 /// See the [module](self).
-pub struct Own<Q> {
+pub struct OwnQueues<Q> {
     /// Tasks that were left to all workers.
     left: Locked<List>,
     queue: std::marker::PhantomData<fn() -> Q>,
 }
 
-impl<Q: Queue + 'static> Placement for Own<Q> {
+impl<Q: Queue + 'static> Placement for OwnQueues<Q> {
     const PARAMS: &'static [&'static str] = &["lock"];
-    type Seat = Q;
+    type Local = Q;
 
     const BALANCES: bool = false;
 
     fn new(seats: usize, params: &Params) -> (Self, Vec<Q>) {
-        let pool = Own { left: Locked::new(params.lock), queue: std::marker::PhantomData };
+        let pool = OwnQueues { left: Locked::new(params.lock), queue: std::marker::PhantomData };
         (pool, (0..seats).map(|_| Q::default()).collect())
     }
 
     #[inline]
-    fn put(&self, seat: &mut Q, task: TaskRef) -> Found {
-        seat.push(task);
+    fn put(&self, local: &mut Q, task: TaskRef) -> Found {
+        local.push(task);
         Found::Nothing
     }
 
     #[inline]
-    fn take(&self, seat: &mut Q) -> Option<TaskRef> {
-        seat.pop()
+    fn take(&self, local: &mut Q) -> Option<TaskRef> {
+        local.pop()
     }
 
-    fn take_if(&self, seat: &mut Q, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
-        if seat.newest().is_some_and(wanted) { seat.pop() } else { None }
+    fn take_if(&self, local: &mut Q, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
+        if local.newest().is_some_and(wanted) { local.pop() } else { None }
     }
 
-    fn steal(&self, _seat: &mut Q) -> Option<TaskRef> {
+    fn steal(&self, _local: &mut Q) -> Option<TaskRef> {
         if self.left.looks_empty() { None } else { self.left.take() }
     }
 
-    fn leave(&self, seat: &mut Q, leave: Leave) -> bool {
-        if leave == Leave::Body || seat.len() == 0 {
+    fn leave(&self, local: &mut Q, leave: Leave) -> bool {
+        if leave == Leave::Body || local.len() == 0 {
             return false;
         }
-        while let Some(task) = seat.pop() {
+        while let Some(task) = local.pop() {
             self.left.put(task);
         }
         true

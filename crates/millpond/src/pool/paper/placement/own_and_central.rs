@@ -19,14 +19,14 @@ pub struct OwnAndCentral {
 }
 
 /// The part of the pool that belongs to one worker.
-pub struct Seat {
+pub struct Local {
     /// An array. The threshold is its size.
     tasks: Vec<TaskRef>,
     spare: Spare,
 }
 
-// SAFETY: the tasks move with the seat.
-unsafe impl Send for Seat {}
+// SAFETY: the tasks move with the local state.
+unsafe impl Send for Local {}
 
 impl OwnAndCentral {
     fn with<R>(&self, f: impl FnOnce(&mut Fours) -> R) -> R {
@@ -39,10 +39,10 @@ impl OwnAndCentral {
 
     /// Moves up to four of the oldest tasks to the central queue.
     #[cold]
-    fn give(&self, seat: &mut Seat) -> Found {
-        let mut block = seat.spare.take();
-        let most = seat.tasks.len().min(FOUR);
-        seat.tasks.drain(..most).for_each(|task| block.push(task));
+    fn give(&self, local: &mut Local) -> Found {
+        let mut block = local.spare.take();
+        let most = local.tasks.len().min(FOUR);
+        local.tasks.drain(..most).for_each(|task| block.push(task));
         let was_empty = self.with(|blocks| {
             blocks.push(block);
             blocks.len() == 1
@@ -57,25 +57,25 @@ impl OwnAndCentral {
 
 impl Placement for OwnAndCentral {
     const PARAMS: &'static [&'static str] = &["threshold", "lock"];
-    type Seat = Seat;
+    type Local = Local;
 
-    fn new(seats: usize, params: &Params) -> (Self, Vec<Seat>) {
+    fn new(seats: usize, params: &Params) -> (Self, Vec<Local>) {
         let threshold = params.threshold.max(FOUR);
         let central = Guarded::new(params.lock, Fours::default());
-        let seat = |_| Seat { tasks: Vec::with_capacity(threshold), spare: Spare::default() };
-        (OwnAndCentral { central, len: AtomicUsize::new(0), threshold }, (0..seats).map(seat).collect())
+        let local = |_| Local { tasks: Vec::with_capacity(threshold), spare: Spare::default() };
+        (OwnAndCentral { central, len: AtomicUsize::new(0), threshold }, (0..seats).map(local).collect())
     }
 
     #[inline]
-    fn put(&self, seat: &mut Seat, task: TaskRef) -> Found {
-        let found = if seat.tasks.len() == self.threshold { self.give(seat) } else { Found::Nothing };
-        seat.tasks.push(task);
+    fn put(&self, local: &mut Local, task: TaskRef) -> Found {
+        let found = if local.tasks.len() == self.threshold { self.give(local) } else { Found::Nothing };
+        local.tasks.push(task);
         found
     }
 
     #[inline]
-    fn take(&self, seat: &mut Seat) -> Option<TaskRef> {
-        if let Some(task) = seat.tasks.pop() {
+    fn take(&self, local: &mut Local) -> Option<TaskRef> {
+        if let Some(task) = local.tasks.pop() {
             return Some(task);
         }
         if self.looks_empty() {
@@ -83,29 +83,29 @@ impl Placement for OwnAndCentral {
         }
         let mut block = self.with(Fours::pop)?;
         while let Some(task) = block.pop() {
-            seat.tasks.push(task);
+            local.tasks.push(task);
         }
         // In the order in which they were put: the newest last.
-        seat.tasks.reverse();
-        seat.spare.keep(block);
-        seat.tasks.pop()
+        local.tasks.reverse();
+        local.spare.keep(block);
+        local.tasks.pop()
     }
 
-    fn take_if(&self, seat: &mut Seat, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
-        if let Some(&newest) = seat.tasks.last() {
-            return if wanted(newest) { seat.tasks.pop() } else { None };
+    fn take_if(&self, local: &mut Local, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
+        if let Some(&newest) = local.tasks.last() {
+            return if wanted(newest) { local.tasks.pop() } else { None };
         }
         self.with(|blocks| blocks.pop_task_if(wanted))
     }
 
-    fn steal(&self, _seat: &mut Seat) -> Option<TaskRef> {
+    fn steal(&self, _local: &mut Local) -> Option<TaskRef> {
         None
     }
 
-    fn leave(&self, seat: &mut Seat, _leave: Leave) -> bool {
-        let some = !seat.tasks.is_empty();
-        while !seat.tasks.is_empty() {
-            self.give(seat);
+    fn leave(&self, local: &mut Local, _leave: Leave) -> bool {
+        let some = !local.tasks.is_empty();
+        while !local.tasks.is_empty() {
+            self.give(local);
         }
         some
     }

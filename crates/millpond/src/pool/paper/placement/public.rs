@@ -29,7 +29,7 @@ struct List {
 }
 
 /// The part of the pool that belongs to one worker.
-pub struct Seat {
+pub struct Local {
     number: usize,
     private: Box<Four>,
     /// For a greedy worker: full blocks that are not public, oldest first.
@@ -37,8 +37,8 @@ pub struct Seat {
     spare: Spare,
 }
 
-// SAFETY: the tasks move with the seat.
-unsafe impl Send for Seat {}
+// SAFETY: the tasks move with the local state.
+unsafe impl Send for Local {}
 
 impl List {
     #[inline]
@@ -69,13 +69,13 @@ impl Public {
     /// Called when the private block is full. That block goes to `behind` or to the public list,
     /// and an empty block takes its place.
     #[cold]
-    fn begin_block(&self, seat: &mut Seat) -> Found {
-        let empty = seat.spare.take();
-        let full = std::mem::replace(&mut seat.private, empty);
+    fn begin_block(&self, local: &mut Local) -> Found {
+        let empty = local.spare.take();
+        let full = std::mem::replace(&mut local.private, empty);
         match self.filling {
-            Filling::Generous => Found::of_put(self.lists[seat.number].put(full)),
+            Filling::Generous => Found::of_put(self.lists[local.number].put(full)),
             Filling::Greedy => {
-                seat.behind.push_back(full);
+                local.behind.push_back(full);
                 Found::Nothing
             }
         }
@@ -83,71 +83,71 @@ impl Public {
 
     /// For a greedy worker: makes its oldest full block public, if its public list is empty.
     #[inline]
-    fn show_one(&self, seat: &mut Seat) -> Found {
-        let list = &self.lists[seat.number];
+    fn show_one(&self, local: &mut Local) -> Found {
+        let list = &self.lists[local.number];
         if !list.looks_empty() {
             return Found::Nothing;
         }
-        seat.behind.pop_front().map_or(Found::Nothing, |block| Found::of_put(list.put(block)))
+        local.behind.pop_front().map_or(Found::Nothing, |block| Found::of_put(list.put(block)))
     }
 
     /// Makes `block` the private block, and takes a task from it.
-    fn go_on(&self, seat: &mut Seat, block: Box<Four>) -> Option<TaskRef> {
-        seat.spare.keep(std::mem::replace(&mut seat.private, block));
-        seat.private.pop()
+    fn go_on(&self, local: &mut Local, block: Box<Four>) -> Option<TaskRef> {
+        local.spare.keep(std::mem::replace(&mut local.private, block));
+        local.private.pop()
     }
 }
 
 impl Placement for Public {
     const PARAMS: &'static [&'static str] = &["filling", "share", "lock"];
-    type Seat = Seat;
+    type Local = Local;
 
-    fn new(seats: usize, params: &Params) -> (Self, Vec<Seat>) {
+    fn new(seats: usize, params: &Params) -> (Self, Vec<Local>) {
         let list = |_| {
             let blocks = Guarded::new(params.lock, Fours::default());
             CachePadded::new(List { blocks, len: AtomicUsize::new(0) })
         };
         let lists = (0..seats).map(list).collect();
-        let seat = |number| {
+        let local = |number| {
             let (private, behind, spare) = Default::default();
-            Seat { number, private, behind, spare }
+            Local { number, private, behind, spare }
         };
-        (Public { lists, filling: params.filling, share: params.share }, (0..seats).map(seat).collect())
+        (Public { lists, filling: params.filling, share: params.share }, (0..seats).map(local).collect())
     }
 
     #[inline]
-    fn put(&self, seat: &mut Seat, task: TaskRef) -> Found {
-        let found = if seat.private.is_full() { self.begin_block(seat) } else { Found::Nothing };
-        seat.private.push(task);
-        if self.filling == Filling::Greedy { self.show_one(seat) } else { found }
+    fn put(&self, local: &mut Local, task: TaskRef) -> Found {
+        let found = if local.private.is_full() { self.begin_block(local) } else { Found::Nothing };
+        local.private.push(task);
+        if self.filling == Filling::Greedy { self.show_one(local) } else { found }
     }
 
     #[inline]
-    fn take(&self, seat: &mut Seat) -> Option<TaskRef> {
-        if let Some(task) = seat.private.pop() {
+    fn take(&self, local: &mut Local) -> Option<TaskRef> {
+        if let Some(task) = local.private.pop() {
             return Some(task);
         }
-        if let Some(block) = seat.behind.pop_back() {
-            return self.go_on(seat, block);
+        if let Some(block) = local.behind.pop_back() {
+            return self.go_on(local, block);
         }
-        let list = &self.lists[seat.number];
+        let list = &self.lists[local.number];
         if list.looks_empty() {
             return None;
         }
         let block = list.with(Fours::pop)?;
-        self.go_on(seat, block)
+        self.go_on(local, block)
     }
 
-    fn take_if(&self, seat: &mut Seat, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
-        if !seat.private.is_empty() {
-            return seat.private.pop_if(wanted);
+    fn take_if(&self, local: &mut Local, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
+        if !local.private.is_empty() {
+            return local.private.pop_if(wanted);
         }
-        match seat.behind.back_mut() {
-            None => self.lists[seat.number].with(|blocks| blocks.pop_task_if(wanted)),
+        match local.behind.back_mut() {
+            None => self.lists[local.number].with(|blocks| blocks.pop_task_if(wanted)),
             Some(block) => {
                 let task = block.pop_if(wanted);
                 if block.is_empty() {
-                    seat.behind.pop_back();
+                    local.behind.pop_back();
                 }
                 task
             }
@@ -155,9 +155,9 @@ impl Placement for Public {
     }
 
     /// Searches the other workers' lists in turn, starting with the next worker's.
-    fn steal(&self, seat: &mut Seat) -> Option<TaskRef> {
+    fn steal(&self, local: &mut Local) -> Option<TaskRef> {
         let workers = self.lists.len();
-        let mut others = (seat.number + 1..workers).chain(0..seat.number).map(|number| &self.lists[number]);
+        let mut others = (local.number + 1..workers).chain(0..local.number).map(|number| &self.lists[number]);
         let stolen = others.find_map(|list| {
             if list.looks_empty() {
                 return None;
@@ -169,30 +169,30 @@ impl Placement for Public {
             })
         });
         let (mut first, more) = stolen?;
-        let mine = &self.lists[seat.number];
+        let mine = &self.lists[local.number];
         more.into_iter().rev().for_each(|block| _ = mine.put(block));
-        if seat.private.is_empty() {
-            return self.go_on(seat, first);
+        if local.private.is_empty() {
+            return self.go_on(local, first);
         }
         // A worker that has tasks does not steal. If one does, it keeps its tasks.
         let task = first.pop();
         if first.is_empty() {
-            seat.spare.keep(first)
+            local.spare.keep(first)
         } else {
             _ = mine.put(first)
         }
         task
     }
 
-    fn leave(&self, seat: &mut Seat, _leave: Leave) -> bool {
-        let list = &self.lists[seat.number];
-        let before = seat.behind.len();
-        seat.behind.drain(..).for_each(|block| _ = list.put(block));
-        if seat.private.is_empty() {
+    fn leave(&self, local: &mut Local, _leave: Leave) -> bool {
+        let list = &self.lists[local.number];
+        let before = local.behind.len();
+        local.behind.drain(..).for_each(|block| _ = list.put(block));
+        if local.private.is_empty() {
             return before > 0;
         }
-        let empty = seat.spare.take();
-        list.put(std::mem::replace(&mut seat.private, empty));
+        let empty = local.spare.take();
+        list.put(std::mem::replace(&mut local.private, empty));
         true
     }
 

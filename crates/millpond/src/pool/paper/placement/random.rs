@@ -18,7 +18,7 @@ pub struct Random<S, D> {
 }
 
 /// The part of the pool that belongs to one worker.
-pub struct Seat<D> {
+pub struct Local<D> {
     draw: D,
     /// All queues, shuffled as far as the worker searches.
     order: Box<[usize]>,
@@ -28,28 +28,28 @@ pub struct Seat<D> {
 
 impl<S: Shared, D: Draw> Placement for Random<S, D> {
     const PARAMS: &'static [&'static str] = &["queues", "lock"];
-    type Seat = Seat<D>;
+    type Local = Local<D>;
 
-    fn new(seats: usize, params: &Params) -> (Self, Vec<Seat<D>>) {
+    fn new(seats: usize, params: &Params) -> (Self, Vec<Local<D>>) {
         let number = seats * params.queues.max(1);
         let queues = (0..number).map(|_| CachePadded::new(S::new(params.lock))).collect();
-        let seat = |seat| Seat { draw: D::new(seat), order: (0..number).collect(), last: 0 };
-        (Random { queues, draw: std::marker::PhantomData }, (0..seats).map(seat).collect())
+        let local = |seat| Local { draw: D::new(seat), order: (0..number).collect(), last: 0 };
+        (Random { queues, draw: std::marker::PhantomData }, (0..seats).map(local).collect())
     }
 
     #[inline]
-    fn put(&self, seat: &mut Seat<D>, task: TaskRef) -> Found {
-        seat.last = seat.draw.below(self.queues.len());
-        Found::of_put(self.queues[seat.last].put(task))
+    fn put(&self, local: &mut Local<D>, task: TaskRef) -> Found {
+        local.last = local.draw.below(self.queues.len());
+        Found::of_put(self.queues[local.last].put(task))
     }
 
     #[inline]
-    fn take(&self, seat: &mut Seat<D>) -> Option<TaskRef> {
+    fn take(&self, local: &mut Local<D>) -> Option<TaskRef> {
         let number = self.queues.len();
         for looked in 0..number {
-            let drawn = looked + seat.draw.below(number - looked);
-            seat.order.swap(looked, drawn);
-            let queue = &self.queues[seat.order[looked]];
+            let drawn = looked + local.draw.below(number - looked);
+            local.order.swap(looked, drawn);
+            let queue = &self.queues[local.order[looked]];
             if !queue.looks_empty()
                 && let Some(task) = queue.take()
             {
@@ -59,15 +59,15 @@ impl<S: Shared, D: Draw> Placement for Random<S, D> {
         None
     }
 
-    fn take_if(&self, seat: &mut Seat<D>, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
-        self.queues[seat.last].take_if(wanted)
+    fn take_if(&self, local: &mut Local<D>, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
+        self.queues[local.last].take_if(wanted)
     }
 
-    fn steal(&self, _seat: &mut Seat<D>) -> Option<TaskRef> {
+    fn steal(&self, _local: &mut Local<D>) -> Option<TaskRef> {
         None
     }
 
-    fn leave(&self, _seat: &mut Seat<D>, _leave: Leave) -> bool {
+    fn leave(&self, _local: &mut Local<D>, _leave: Leave) -> bool {
         false
     }
 

@@ -15,53 +15,53 @@ pub struct Stealing<S> {
 }
 
 /// The part of the pool that belongs to one worker.
-pub struct Seat {
+pub struct Local {
     number: usize,
     /// Stolen tasks after the first, on the way to this worker's queue.
     stolen_tasks: Vec<TaskRef>,
 }
 
-// SAFETY: the tasks move with the seat.
-unsafe impl Send for Seat {}
+// SAFETY: the tasks move with the local state.
+unsafe impl Send for Local {}
 
 impl<S: Shared> Placement for Stealing<S> {
     const PARAMS: &'static [&'static str] = &["share", "lock"];
-    type Seat = Seat;
+    type Local = Local;
 
-    fn new(seats: usize, params: &Params) -> (Self, Vec<Seat>) {
+    fn new(seats: usize, params: &Params) -> (Self, Vec<Local>) {
         let queues = (0..seats).map(|_| CachePadded::new(S::new(params.lock))).collect();
-        let seat = |number| Seat { number, stolen_tasks: Vec::new() };
-        (Stealing { queues, share: params.share }, (0..seats).map(seat).collect())
+        let local = |number| Local { number, stolen_tasks: Vec::new() };
+        (Stealing { queues, share: params.share }, (0..seats).map(local).collect())
     }
 
     #[inline]
-    fn put(&self, seat: &mut Seat, task: TaskRef) -> Found {
-        Found::of_put(self.queues[seat.number].put(task))
+    fn put(&self, local: &mut Local, task: TaskRef) -> Found {
+        Found::of_put(self.queues[local.number].put(task))
     }
 
     #[inline]
-    fn take(&self, seat: &mut Seat) -> Option<TaskRef> {
-        self.queues[seat.number].take()
+    fn take(&self, local: &mut Local) -> Option<TaskRef> {
+        self.queues[local.number].take()
     }
 
-    fn take_if(&self, seat: &mut Seat, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
-        self.queues[seat.number].take_if(wanted)
+    fn take_if(&self, local: &mut Local, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
+        self.queues[local.number].take_if(wanted)
     }
 
     /// Searches the other workers' queues in turn, starting with the next worker's.
-    fn steal(&self, seat: &mut Seat) -> Option<TaskRef> {
+    fn steal(&self, local: &mut Local) -> Option<TaskRef> {
         let workers = self.queues.len();
-        let others = (seat.number + 1..workers).chain(0..seat.number).map(|number| &self.queues[number]);
+        let others = (local.number + 1..workers).chain(0..local.number).map(|number| &self.queues[number]);
         let more = |len| self.share.more(len, workers);
         let stolen =
-            others.filter(|queue| !queue.looks_empty()).find_map(|queue| queue.steal(more, &mut seat.stolen_tasks))?;
+            others.filter(|queue| !queue.looks_empty()).find_map(|queue| queue.steal(more, &mut local.stolen_tasks))?;
         // In reverse: the task stolen last is put first. After a theft from the working end, this
         // keeps the victim's order.
-        seat.stolen_tasks.drain(..).rev().for_each(|task| _ = self.queues[seat.number].put(task));
+        local.stolen_tasks.drain(..).rev().for_each(|task| _ = self.queues[local.number].put(task));
         Some(stolen)
     }
 
-    fn leave(&self, _seat: &mut Seat, _leave: Leave) -> bool {
+    fn leave(&self, _local: &mut Local, _leave: Leave) -> bool {
         false
     }
 

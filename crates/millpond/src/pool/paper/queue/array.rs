@@ -7,7 +7,7 @@ use super::Queue;
 use crate::task::TaskRef;
 
 /// The number of tasks in one array: 8 KiB.
-const ROOM: usize = 1024;
+const ARRAY_TASKS: usize = 1024;
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -22,14 +22,14 @@ pub struct Array {
 
 impl Default for Array {
     fn default() -> Self {
-        Array { top: Vec::with_capacity(ROOM), full: Vec::new(), empty: None }
+        Array { top: Vec::with_capacity(ARRAY_TASKS), full: Vec::new(), empty: None }
     }
 }
 
 impl Array {
     #[cold]
     fn go_up(&mut self) {
-        let empty = self.empty.take().unwrap_or_else(|| Vec::with_capacity(ROOM));
+        let empty = self.empty.take().unwrap_or_else(|| Vec::with_capacity(ARRAY_TASKS));
         self.full.push(mem::replace(&mut self.top, empty));
     }
 
@@ -44,7 +44,7 @@ impl Array {
 impl Queue for Array {
     #[inline]
     fn push(&mut self, task: TaskRef) {
-        if self.top.len() == ROOM {
+        if self.top.len() == ARRAY_TASKS {
             self.go_up();
         }
         self.top.push(task);
@@ -65,6 +65,6 @@ impl Queue for Array {
 
     #[inline]
     fn len(&self) -> usize {
-        self.top.len() + self.full.len() * ROOM
+        self.top.len() + self.full.len() * ARRAY_TASKS
     }
 }

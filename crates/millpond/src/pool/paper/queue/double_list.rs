@@ -1,29 +1,24 @@
 //! A doubly linked list. It allocates nodes when needed, and uses them again.
 
-use super::{Queue, TwoEnds};
+use super::{END, NodeIndex, Queue, TwoEnds};
 use crate::task::TaskRef;
-
-/// The index of a node, or `END`.
-type Place = u32;
-
-const END: Place = Place::MAX;
 
 /// See the [module](self).
 #[derive(Debug)]
 pub struct DoubleList {
     nodes: Vec<Node>,
-    newest: Place,
-    oldest: Place,
+    newest: NodeIndex,
+    oldest: NodeIndex,
     /// The first node that holds no task.
-    spare: Place,
+    spare: NodeIndex,
     len: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
     task: TaskRef,
-    older: Place,
-    newer: Place,
+    older: NodeIndex,
+    newer: NodeIndex,
 }
 
 impl Default for DoubleList {
@@ -35,7 +30,7 @@ impl Default for DoubleList {
 impl DoubleList {
     /// Takes the task of a node at one of the ends. The node becomes spare.
     #[inline]
-    fn vacate(&mut self, here: Place) -> TaskRef {
+    fn vacate(&mut self, here: NodeIndex) -> TaskRef {
         let node = &mut self.nodes[here as usize];
         let task = node.task;
         node.older = self.spare;
@@ -58,7 +53,7 @@ impl Queue for DoubleList {
             }
             None => {
                 self.nodes.push(node);
-                Place::try_from(self.nodes.len() - 1).expect("a task takes a line at least, so there are fewer")
+                NodeIndex::try_from(self.nodes.len() - 1).expect("a task takes a line at least, so there are fewer")
             }
         };
         match self.nodes.get_mut(self.newest as usize) {

@@ -1,27 +1,22 @@
 //! A singly linked list. It allocates nodes when needed, and uses them again.
 
-use super::Queue;
+use super::{END, NodeIndex, Queue};
 use crate::task::TaskRef;
-
-/// The index of a node, or `END`.
-type Place = u32;
-
-const END: Place = Place::MAX;
 
 /// See the [module](self).
 #[derive(Debug)]
 pub struct List {
     nodes: Vec<Node>,
-    newest: Place,
+    newest: NodeIndex,
     /// The first node that holds no task.
-    spare: Place,
+    spare: NodeIndex,
     len: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
     task: TaskRef,
-    next: Place,
+    next: NodeIndex,
 }
 
 impl Default for List {
@@ -42,7 +37,7 @@ impl Queue for List {
                 *spare = node;
             }
             None => {
-                self.newest = place(self.nodes.len());
+                self.newest = node_index(self.nodes.len());
                 self.nodes.push(node);
             }
         }
@@ -70,9 +65,9 @@ impl Queue for List {
     }
 }
 
-/// Checks that the index of a node is a `Place`.
-fn place(index: usize) -> Place {
-    let place = Place::try_from(index).expect("a task takes a line at least, so there are fewer");
-    assert!(place != END, "4294967295 tasks are ready");
-    place
+/// Checks that the index of a node is a `NodeIndex`.
+fn node_index(index: usize) -> NodeIndex {
+    let node = NodeIndex::try_from(index).expect("a task takes a line at least, so there are fewer");
+    assert!(node != END, "4294967295 tasks are ready");
+    node
 }

@@ -10,6 +10,11 @@ pub(crate) use array::Array;
 pub(crate) use double_list::DoubleList;
 pub(crate) use list::List;
 
+/// The index of a node in a list, or `END`.
+type NodeIndex = u32;
+
+const END: NodeIndex = NodeIndex::MAX;
+
 /// Holds tasks. Its working end is last in, first out.
 pub trait Queue: Default + Send {
     /// Adds a task at the working end.

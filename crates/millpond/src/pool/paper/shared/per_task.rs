@@ -29,7 +29,7 @@ use std::marker::PhantomData;
 use std::mem;
 use std::ptr::{self, NonNull};
 
-use super::super::lock::{Gate, Held, LockKind};
+use super::super::lock::{Held, Lock, LockKind};
 use super::Shared;
 use crate::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use crate::sync::{Guarded as Checked, spin_loop, yield_thread};
@@ -72,7 +72,7 @@ struct Terminal {
 }
 
 struct Node {
-    gate: Gate,
+    lock: Lock,
     task: Checked<Option<TaskRef>>,
     // The locks guard these, as the module says. They are atomic because `looks_empty` reads one
     // without a lock.
@@ -88,7 +88,7 @@ unsafe impl<O> Sync for PerTask<O> {}
 impl Node {
     fn new(lock: LockKind) -> NonNull<Node> {
         let null = || AtomicPtr::new(ptr::null_mut());
-        let node = Node { gate: Gate::new(lock), task: Checked::new(None), prev: null(), next: null() };
+        let node = Node { lock: Lock::new(lock), task: Checked::new(None), prev: null(), next: null() };
         NonNull::from(Box::leak(Box::new(node)))
     }
 }
@@ -115,7 +115,7 @@ impl<O> PerTask<O> {
     fn node(&self, task: TaskRef, mine: &Terminal, other: &Terminal) -> NonNull<Node> {
         let mut spare = mine.spare.take();
         if spare.is_empty()
-            && let Some(_held) = at(other.node).gate.try_lock()
+            && let Some(_held) = at(other.node).lock.try_lock()
         {
             spare = other.spare.take();
         }
@@ -138,10 +138,10 @@ impl<O> PerTask<O> {
 
     fn put_first(&self, task: TaskRef) -> bool {
         let first = self.first.node;
-        let _first = at(first).gate.lock();
+        let _first = at(first).lock.lock();
         let node = self.node(task, &self.first, &self.last);
         let next = linked(&at(first).next);
-        let _next = at(next).gate.lock();
+        let _next = at(next).lock.lock();
         link(node, next);
         link(first, node);
         next == self.last.node
@@ -150,9 +150,9 @@ impl<O> PerTask<O> {
     fn put_last(&self, task: TaskRef) -> bool {
         let last = self.last.node;
         for attempt in 1.. {
-            let held = at(last).gate.lock();
+            let held = at(last).lock.lock();
             let prev = linked(&at(last).prev);
-            let Some(_prev) = at(prev).gate.try_lock() else {
+            let Some(_prev) = at(prev).lock.try_lock() else {
                 drop(held);
                 wait(attempt);
                 continue;
@@ -167,18 +167,18 @@ impl<O> PerTask<O> {
 
     fn take_first(&self, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         let first = self.first.node;
-        let _first = at(first).gate.lock();
+        let _first = at(first).lock.lock();
         let node = linked(&at(first).next);
         if node == self.last.node {
             return None;
         }
-        let held = at(node).gate.lock();
+        let held = at(node).lock.lock();
         if !at(node).task.get().is_some_and(wanted) {
             return None;
         }
         let next = linked(&at(node).next);
         {
-            let _next = at(next).gate.lock();
+            let _next = at(next).lock.lock();
             link(first, next);
         }
         self.vacate(node, held, &self.first)
@@ -187,14 +187,14 @@ impl<O> PerTask<O> {
     fn take_last(&self) -> Option<TaskRef> {
         let last = self.last.node;
         for attempt in 1.. {
-            let end = at(last).gate.lock();
+            let end = at(last).lock.lock();
             let node = linked(&at(last).prev);
             if node == self.first.node {
                 return None;
             }
-            if let Some(held) = at(node).gate.try_lock() {
+            if let Some(held) = at(node).lock.try_lock() {
                 let prev = linked(&at(node).prev);
-                if let Some(_prev) = at(prev).gate.try_lock() {
+                if let Some(_prev) = at(prev).lock.try_lock() {
                     link(prev, last);
                     return self.vacate(node, held, &self.last);
                 }

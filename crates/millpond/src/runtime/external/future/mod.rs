@@ -24,7 +24,7 @@ use crate::panics::catch;
 use crate::pool::{Leave, Put};
 use crate::runtime::external::tasks::{Precondition, WaitError};
 use crate::task::{Role, TaskRef, VTable, flag};
-use crate::worker::complete::{Ran, may_start, panicked, refusal};
+use crate::worker::complete::{BodyStarted, may_start, panicked, refusal};
 use crate::worker::engine::WorkerEngine;
 use crate::worker::external::Admission;
 use crate::worker::grain;
@@ -118,7 +118,7 @@ impl<E: WorkerEngine> Worker<E> {
         let result = unsafe { (header.vtable().run)(task, self.erased()) };
         let held = header.has(flag::SUSPENDED);
         if !held {
-            self.grains.end(|| &self.shared().kinds, header.vtable(), started, grain::Ran::FromThePool);
+            self.grains.end(|| &self.shared().kinds, header.vtable(), started, grain::RunSite::FromThePool);
         }
         match id {
             0 => {}
@@ -151,7 +151,7 @@ impl<E: WorkerEngine> Worker<E> {
                 if let Err(error) = result {
                     scope_state.fail(task.header().order(), &error);
                 }
-                admission.count_let_in(self.seat().index());
+                admission.count_let_in(self.seat());
                 self.free(task);
             }
         }
@@ -171,7 +171,7 @@ impl<E: WorkerEngine> Worker<E> {
             self.leave_tasks(Leave::Body);
         }
         match self.named(task, || self.poll(task)) {
-            Polled::Ended(result) => self.conclude(task, result, true, Ran::No),
+            Polled::Ended(result) => self.conclude(task, result, true, BodyStarted::No),
             Polled::Held => {
                 let scope_state = task.header().scope_state();
                 self.hold(task);
@@ -199,7 +199,7 @@ impl<E: WorkerEngine> Worker<E> {
     fn hold(&self, task: TaskRef) {
         // SAFETY: the task is outstanding.
         let scope_state = unsafe { task.header().scope_state().as_ref() };
-        scope_state.admission().expect("an external task").count_made(self.seat().index());
+        scope_state.admission().expect("an external task").count_made(self.seat());
     }
 
     /// Polls a future, by `poll`, in the middle of a leaf. If the worker has another stack, the
@@ -218,7 +218,7 @@ impl<E: WorkerEngine> Worker<E> {
                     _ => Err(WaitError::NoStack { waiting: self.waiting_stacks() }),
                 };
             }
-            let waiting = Waiting::for_no_access(admission.scope_state(), place, Waiter::outside(self.seat()));
+            let waiting = Waiting::for_no_access(admission.scope_state(), place, Waiter::outside(self.mailbox()));
             let task = waiting.task();
             match poll(Some(task)) {
                 Turned::Ready => return Ok(()),

@@ -11,7 +11,7 @@ use crate::sync::Arc;
 use crate::task::VTable;
 use crate::worker::cancel::Cancels;
 use crate::worker::sleep::{Idle, Sleep};
-use crate::worker::wait::Seat;
+use crate::worker::wait::Mailbox;
 
 struct Nothing;
 
@@ -20,7 +20,7 @@ impl Release for Nothing {
 }
 
 struct World {
-    seat: Seat,
+    mailbox: Mailbox,
     sleep: Arc<Sleep>,
     scope_state: ScopeState,
     header: Header,
@@ -37,8 +37,8 @@ impl World {
         let (sleep, cancels) = (Arc::new(Sleep::new(1, Idle::Sleep)), Box::new(Cancels::new()));
         let scope_state = ScopeState::root(&cancels, &Claimant::enter(true), 0, 0);
         let header = Header::on_stack(&VTable::OF_POOLS, NonNull::from(&scope_state).into(), Location::caller());
-        let seat = Seat::new(0, sleep.clone());
-        Arc::new(World { seat, sleep, scope_state, header, _cancels: cancels })
+        let mailbox = Mailbox::new(0, sleep.clone());
+        Arc::new(World { mailbox, sleep, scope_state, header, _cancels: cancels })
     }
 
     fn pending(&self) -> Pending<(), Nothing> {
@@ -58,12 +58,12 @@ impl World {
 
     /// Waits like `Pending::wait`, on a worker that finds nothing else to do.
     fn wait(&self, pending: &Pending<(), Nothing>) {
-        let waiter = Waiter::new(&self.seat);
+        let waiter = Waiter::new(&self.mailbox);
         if pending.unwatch() && pending.watch(Tell::Waiter((&waiter).into())) && waiter.park() {
             while !waiter.is_delivered() {
-                self.seat.take_mail(Waiter::deliver);
+                self.mailbox.take_mail(Waiter::deliver);
                 if !waiter.is_delivered() {
-                    self.sleep.wait(0, &|| self.seat.has_mail());
+                    self.sleep.wait(0, &|| self.mailbox.has_mail());
                 }
             }
         }

@@ -93,7 +93,7 @@ fn a_body_has_so_many_of_each_size() {
             frames.enter_level();
             let small = (0..100).filter(|&n| make(frames, scope_state, n).is_some()).count();
             let large = (0..100).filter(|&n| make(frames, scope_state, [n; 9]).is_some()).count();
-            assert_eq!((small, large), (MOST, MOST));
+            assert_eq!((small, large), (MAX_DATA_PER_BODY, MAX_DATA_PER_BODY));
             // As for a body that has a frame.
             frames.end_own(true);
             frames.leave_level();

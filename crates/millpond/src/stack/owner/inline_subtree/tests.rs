@@ -1,4 +1,4 @@
-//! Tests of reused rooms, of bodies that get frames, and of measured depths.
+//! Tests of reused call frames, of bodies that get frames, and of measured depths.
 
 use std::alloc::Layout;
 use std::panic::Location;
@@ -27,7 +27,7 @@ static PARENT: VTable = VTable {
 /// Calls a body that calls three others, nested `deep` times. If `promotes`, the innermost bodies
 /// get frames.
 fn call(frames: &Frames, parent: &ScopeState, version: NonNull<Version>, deep: u32, promotes: bool) {
-    let room = frames.inline_subtrees.next_room().expect("few are used");
+    let call_frame = frames.inline_subtrees.next_call_frame().expect("few are used");
     let new = NewTask {
         vtable: &PARENT,
         scope: parent.into(),
@@ -37,18 +37,18 @@ fn call(frames: &Frames, parent: &ScopeState, version: NonNull<Version>, deep: u
         extras: None,
         accesses: 1,
     };
-    // SAFETY: the room is not in use.
-    unsafe { room.push_virtual_frame(new) };
-    // SAFETY: a virtual frame has room for this version.
-    unsafe { room.virtual_frame().compact_versions().write(version) };
+    // SAFETY: the call frame is not in use.
+    unsafe { call_frame.push_virtual_frame(new) };
+    // SAFETY: a virtual frame has space for this version.
+    unsafe { call_frame.virtual_frame().compact_versions().write(version) };
     parent.count_run_inline();
-    // SAFETY: the room is this body's, and it has these accesses.
-    unsafe { room.make(frames, parent, 0, &[version], INOUT) };
-    frames.begin_in_room(room);
+    // SAFETY: the call frame is this body's, and it has these accesses.
+    unsafe { call_frame.make(frames, parent, 0, &[version], INOUT) };
+    frames.begin_in_call_frame(call_frame);
     // SAFETY: `make` made it.
-    let scope_state = unsafe { room.scope_state() };
+    let scope_state = unsafe { call_frame.scope_state() };
     // SAFETY: as above.
-    assert_eq!(unsafe { room.views().as_ref() }.current(), version);
+    assert_eq!(unsafe { call_frame.views().as_ref() }.current(), version);
     let own: Handle<u64, In<'_>> = Handle::held(frames.own_datum::<u64>(scope_state).expect("one"));
     // SAFETY: the handle has no value, and no other code knows it.
     unsafe { own.fill(3) };
@@ -62,7 +62,7 @@ fn call(frames: &Frames, parent: &ScopeState, version: NonNull<Version>, deep: u
         frames.promote();
     }
     if frames.inline_subtrees.goes_on() {
-        return frames.end_in_room(room);
+        return frames.end_in_call_frame(call_frame);
     }
     let frame = frames.frame();
     assert!(ptr::eq(frame.scope_state.as_ptr(), scope_state), "its own");
@@ -75,7 +75,7 @@ fn call(frames: &Frames, parent: &ScopeState, version: NonNull<Version>, deep: u
     assert!(frames.frame().live.get());
     frames.set_cursor(frames.top());
     frames.rewind();
-    frames.leave_room(room);
+    frames.leave_call_frame(call_frame);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn levels_are_short_that_were_measured_so() {
     inline_subtrees.end(Begun::InlineSubtree(now()), 5, true);
     // Other depths are not known to be short.
     assert!(!matches!(inline_subtrees.begin(&config, 6, || 0), Begun::InlineSubtree(_)));
-    inline_subtrees.note_time(5, LONGEST);
+    inline_subtrees.note_time(5, MAX_NOTED_TIME);
     assert!(!matches!(begin(), Begun::InlineSubtree(_)), "one was as long as many");
     let never = Config { inline: Inline::Never, ..Config::default() };
     assert_eq!(inline_subtrees.begin(&never, 5, || 0), Begun::Usual);

@@ -18,7 +18,7 @@ const TAKEN: usize = 1;
 
 /// The place of a closure.
 #[derive(Default)]
-struct Place {
+struct ClosureCell {
     closure: Guarded<usize>,
     is_stolen: AtomicBool,
 }
@@ -31,7 +31,7 @@ struct World {
     /// Twice the next place, and [`TAKEN`].
     cursor: AtomicUsize,
     top: AtomicUsize,
-    places: [Place; CLOSURES],
+    places: [ClosureCell; CLOSURES],
     /// How often each closure has run.
     ran: [Guarded<u32>; CLOSURES],
     /// Whether one of the threads that may continue with the stack has arrived.

@@ -14,14 +14,14 @@ use crate::task::{Header, VTable};
 use crate::worker::cancel::Cancels;
 use crate::worker::scope_state::ScopeState;
 use crate::worker::sleep::{Idle, Sleep};
-use crate::worker::wait::Seat;
+use crate::worker::wait::Mailbox;
 
 struct World {
     frames: Frames,
     header: Header,
     _scope_state: Box<ScopeState>,
     _cancels: Box<Cancels>,
-    seat: Seat,
+    mailbox: Mailbox,
     /// The result of the closure.
     result: Guarded<u32>,
     /// How often a thread continued with the stack.
@@ -43,7 +43,7 @@ impl World {
             header: Header::on_stack(&VTable::OF_POOLS, NonNull::from(&*scope_state).into(), Location::caller()),
             _scope_state: scope_state,
             _cancels: cancels,
-            seat: Seat::new(0, Arc::new(Sleep::new(1, Idle::Sleep))),
+            mailbox: Mailbox::new(0, Arc::new(Sleep::new(1, Idle::Sleep))),
             result: Guarded::new(0),
             went_on: Guarded::new(0),
         };
@@ -81,9 +81,9 @@ impl World {
 
     /// A body waits until it is woken, and continues.
     fn wait(&self) {
-        let waiter = Waiter::new(&self.seat);
+        let waiter = Waiter::new(&self.mailbox);
         if wait_for(&self.frames, self.closure(), &waiter) && waiter.park() {
-            self.seat.sleep_until_delivered(&waiter);
+            self.mailbox.sleep_until_delivered(&waiter);
         }
         self.frames.enter();
         self.go_on();
@@ -92,11 +92,11 @@ impl World {
 
     /// A body stops waiting, as in `stack::owner::room`, and waits again.
     fn wait_for_the_stolen(&self) {
-        let waiter = Waiter::new(&self.seat);
+        let waiter = Waiter::new(&self.mailbox);
         if wait_for(&self.frames, self.closure(), &waiter) && waiter.park() {
-            self.seat.take_mail(Waiter::deliver);
+            self.mailbox.take_mail(Waiter::deliver);
             if !waiter.is_delivered() && !wait_no_longer(self.closure()) {
-                self.seat.sleep_until_delivered(&waiter);
+                self.mailbox.sleep_until_delivered(&waiter);
             }
         }
         self.frames.enter();

@@ -1,10 +1,10 @@
-//! The rooms of called bodies. A room replaces the frame of a body.
+//! Call frames: a called body has one in place of a frame.
 
 use std::cell::{Cell, UnsafeCell};
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr::NonNull;
 
-use super::MOST;
+use super::MAX_PARENT_ACCESSES;
 use crate::depend::tracker::SchemeOps;
 use crate::handle::{Datum, Version};
 use crate::stack::in_order::InOrder;
@@ -14,13 +14,13 @@ use crate::task::{Header, Modes, NewTask, TaskRef};
 use crate::worker::scope_state::ScopeState;
 
 #[repr(C, align(64))]
-pub(super) struct Parts {
+pub(super) struct CallFrameFields {
     scope_state: MaybeUninit<ScopeState>,
     virtual_frame: MaybeUninit<VirtualFrame>,
-    views: [MaybeUninit<Datum>; MOST],
-    after: Cell<Option<Room>>,
-    /// All parts are initialised. Each body writes only its own part; the mode and the generation
-    /// of views are set by the next access.
+    views: [MaybeUninit<Datum>; MAX_PARENT_ACCESSES],
+    after: Cell<Option<CallFrame>>,
+    /// Whether all fields are initialised. Later bodies write only their own values. The next
+    /// access sets the mode and the generation of views.
     made: Cell<bool>,
 }
 
@@ -28,43 +28,43 @@ pub(super) struct Parts {
 #[repr(C, align(64))]
 struct VirtualFrame {
     header: Header,
-    versions: [NonNull<Version>; MOST],
+    versions: [NonNull<Version>; MAX_PARENT_ACCESSES],
 }
 
-/// The room of one called body.
+/// A pointer to the call frame of one called body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Room(NonNull<Parts>);
+pub(crate) struct CallFrame(NonNull<CallFrameFields>);
 
-impl Parts {
-    pub(super) fn empty() -> Parts {
-        Parts {
+impl CallFrameFields {
+    pub(super) fn empty() -> CallFrameFields {
+        CallFrameFields {
             scope_state: MaybeUninit::uninit(),
             // `TaskRef::place_at` does not write the header's state.
             virtual_frame: MaybeUninit::zeroed(),
-            views: [const { MaybeUninit::uninit() }; MOST],
+            views: [const { MaybeUninit::uninit() }; MAX_PARENT_ACCESSES],
             after: Cell::new(None),
             made: Cell::new(false),
         }
     }
 }
 
-impl Room {
-    pub(super) fn of(parts: &UnsafeCell<Parts>) -> Self {
-        Room(NonNull::from(parts).cast())
+impl CallFrame {
+    pub(super) fn of(fields: &UnsafeCell<CallFrameFields>) -> Self {
+        CallFrame(NonNull::from(fields).cast())
     }
 
-    /// The part of the room at this offset in bytes.
+    /// The part of the call frame at this offset in bytes.
     #[inline(always)]
     fn at<T>(self, offset: usize) -> NonNull<T> {
-        // SAFETY: the offset is inside the room.
+        // SAFETY: the offset is inside the call frame.
         unsafe { self.0.byte_add(offset) }.cast()
     }
 
     pub(super) fn scope_state_at(self) -> NonNull<ScopeState> {
-        self.at(offset_of!(Parts, scope_state))
+        self.at(offset_of!(CallFrameFields, scope_state))
     }
 
-    /// The scope of the room's body.
+    /// The scope of the call frame's body.
     ///
     /// # Safety
     ///
@@ -75,37 +75,37 @@ impl Room {
         unsafe { self.scope_state_at().as_ref() }
     }
 
-    /// The parent of the room's body, without its payload.
+    /// The parent of the call frame's body, without its payload.
     #[inline(always)]
     pub(crate) fn virtual_frame(self) -> TaskRef {
-        TaskRef(self.at(offset_of!(Parts, virtual_frame)))
+        TaskRef(self.at(offset_of!(CallFrameFields, virtual_frame)))
     }
 
     /// The first of the body's views of the data that it declared.
     #[inline(always)]
     pub(crate) fn views(self) -> NonNull<Datum> {
-        self.at(offset_of!(Parts, views))
+        self.at(offset_of!(CallFrameFields, views))
     }
 
-    /// The next room.
+    /// The next call frame.
     #[inline(always)]
-    pub(super) fn after<'a>(self) -> &'a Cell<Option<Room>> {
-        // SAFETY: the cell is initialised with the room, and only the stack's owner uses it, which
-        // calls this.
-        unsafe { self.at(offset_of!(Parts, after)).as_ref() }
+    pub(super) fn after<'a>(self) -> &'a Cell<Option<CallFrame>> {
+        // SAFETY: the cell is initialised with the call frame, and only the stack's owner uses it,
+        // which calls this.
+        unsafe { self.at(offset_of!(CallFrameFields, after)).as_ref() }
     }
 
     #[inline(always)]
     pub(super) fn made<'a>(self) -> &'a Cell<bool> {
         // SAFETY: as above.
-        unsafe { self.at(offset_of!(Parts, made)).as_ref() }
+        unsafe { self.at(offset_of!(CallFrameFields, made)).as_ref() }
     }
 
     /// Makes the virtual frame of a parent, except its versions.
     ///
     /// # Safety
     ///
-    /// The room is not in use.
+    /// The call frame is not in use.
     #[inline(always)]
     pub(crate) unsafe fn push_virtual_frame(self, new: NewTask) {
         if self.made().get() {
@@ -113,7 +113,7 @@ impl Room {
             unsafe { Header::place_again(self.virtual_frame().0, new) };
         } else {
             // SAFETY: as the caller promises.
-            unsafe { TaskRef::place_at(self.at(offset_of!(Parts, virtual_frame)), 0, true, new) };
+            unsafe { TaskRef::place_at(self.at(offset_of!(CallFrameFields, virtual_frame)), 0, true, new) };
         }
     }
 
@@ -121,8 +121,8 @@ impl Room {
     ///
     /// # Safety
     ///
-    /// The room is not in use. Its virtual frame is that of a parent with these accesses, which
-    /// scope `parent` calls on the worker of `seat`.
+    /// The call frame is not in use. Its virtual frame is that of a parent with these accesses,
+    /// which scope `parent` calls on the worker of `seat`.
     #[inline(always)]
     pub(crate) unsafe fn make(
         self,
@@ -142,7 +142,7 @@ impl Room {
         for (index, &version) in versions.iter().enumerate() {
             // SAFETY: the parent has an access to it.
             open_version(unsafe { version.as_ref() }, modes.at(index));
-            // SAFETY: the room has a view for each version.
+            // SAFETY: the call frame has a view for each version.
             let view = unsafe { self.views().add(index) };
             // SAFETY: the view was made.
             unsafe { view.as_ref() }.renew_view(version);
@@ -164,8 +164,8 @@ impl Room {
                 NonNull::from(frames).cast(),
             )
         };
-        for index in 0..MOST {
-            // SAFETY: the room has this many views.
+        for index in 0..MAX_PARENT_ACCESSES {
+            // SAFETY: the call frame has this many views.
             let view = unsafe { self.views().add(index) };
             // SAFETY: as the caller promises.
             unsafe { view.write(Datum::view(NonNull::dangling(), SchemeOps::of::<InOrder>())) };
