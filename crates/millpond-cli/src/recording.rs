@@ -7,8 +7,8 @@ use millpond_workloads::matrix::memory;
 use std::path::Path;
 
 /// The memory that a command needs, as a multiple of the recording's size. Measured with recordings
-/// of nqueens, fib and cholesky, of 1 to 20 MB: a report needs up to 30 times their size, a simulation
-/// up to 43 times.
+/// of nqueens, fib and cholesky, of 1 to 20 MB. A report needs up to 30 times their size, a
+/// simulation up to 43 times.
 #[derive(Clone, Copy)]
 pub enum Needs {
     Report = 32,

@@ -1,4 +1,5 @@
-//! The child of `fork(2)` has one thread: a runtime of the parent has no workers there, and nothing waits for them.
+//! The child of `fork(2)` has one thread: a runtime of the parent has no workers there, and nothing
+//! waits for them.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -117,7 +118,8 @@ fn scopes_in_a_child() {
     });
 }
 
-/// Bodies that keep a lock over each kind of wait, and bodies that wait for what comes later: all on one thread.
+/// Bodies that keep a lock over each kind of wait, and bodies that wait for what comes later: all
+/// on one thread.
 fn wait_in_scope<E: Engine>(rt: &Runtime<E>, bodies: u32) {
     let (here, lock, ran, late) = (thread::current().id(), Mutex::new(0), AtomicU32::new(0), Item::new());
     let is_here = || assert_eq!(thread::current().id(), here, "another thread works in the child");
@@ -193,7 +195,8 @@ fn waits_in_a_child() {
     });
 }
 
-/// A scope that was open at the fork: its tasks do not run in the child, whatever its closure does there.
+/// A scope that was open at the fork: its tasks do not run in the child, whatever its closure does
+/// there.
 fn wait_in_open_scope<E: Engine>(rt: &Runtime<E>, ran: &AtomicU32) {
     let parent = std::process::id();
     let ended = rt.scope(|s| {
@@ -255,7 +258,8 @@ impl Sink for Events {
     }
 }
 
-/// A sink writes to what the parent has opened: it gets nothing in the child, and no lock is taken for it.
+/// A sink writes to what the parent has opened: it gets nothing in the child, and no lock is taken
+/// for it.
 #[test]
 #[ignore = "run by `children_of_a_fork`, in a process of its own"]
 fn recordings_in_a_child() {
