@@ -1,4 +1,5 @@
-//! A handle is invariant: else a task could store a short-lived reference through a handle of long-lived ones.
+//! A handle is invariant. Otherwise a task could store a short-lived reference through a handle of
+//! long-lived ones.
 use millpond::{Handle, Runtime, Spawn};
 
 fn main() {
