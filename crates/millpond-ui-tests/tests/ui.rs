@@ -1,11 +1,11 @@
-//! Each program in `ui/` breaks one rule of the front end; the compiler must refuse it, with the
-//! message beside it.
+//! Each program in `ui/` breaks one rule of the front end. The compiler must refuse it, with the
+//! message in its `.stderr` file.
 //!
-//! After a change of a message: `TRYBUILD=overwrite cargo test -p millpond-ui-tests`, and read the
-//! difference as a user would. One program alone: `cargo test -p millpond-ui-tests -- must
-//! trybuild=rc_captured`.
+//! After a change of a message, run `TRYBUILD=overwrite cargo test -p millpond-ui-tests`. Read the
+//! difference like a user. One program alone:
+//! `cargo test -p millpond-ui-tests -- must trybuild=rc_captured`.
 //!
-//! What must compile stands in `millpond/tests/it/accepted.rs`.
+//! `millpond/tests/it/accepted.rs` has programs that must compile.
 
 #[test]
 fn must_not_compile() {

@@ -1,4 +1,4 @@
-//! As `captured_handle_in_nest`, beside a handle that was declared.
+//! Like `captured_handle_in_nest`, with another handle that was declared.
 
 use millpond::{Handle, Runtime, Spawn};
 

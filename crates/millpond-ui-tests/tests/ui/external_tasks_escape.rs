@@ -1,4 +1,4 @@
-//! A door outlives its scope.
+//! The external tasks of a scope outlive it.
 
 use millpond::Runtime;
 

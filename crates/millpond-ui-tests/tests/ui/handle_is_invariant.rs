@@ -1,4 +1,5 @@
-//! A handle is invariant: otherwise a task could store a short-lived reference in a long-lived one.
+//! A handle is invariant. Otherwise a task could store a short-lived reference through a handle of
+//! long-lived ones.
 use millpond::{Handle, Runtime, Spawn};
 
 fn main() {

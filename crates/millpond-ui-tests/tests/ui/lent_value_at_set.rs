@@ -1,4 +1,4 @@
-//! A scope sets a datum while it looks at the value.
+//! A scope sets a datum while it borrows the value.
 
 use millpond::{Handle, Runtime, Spawn};
 

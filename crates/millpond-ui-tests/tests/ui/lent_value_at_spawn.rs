@@ -1,4 +1,4 @@
-//! A task is spawned on a datum while its scope looks at the value.
+//! A scope spawns a task on a datum while it borrows the value.
 
 use millpond::{Handle, Runtime, Spawn};
 

@@ -1,4 +1,4 @@
-//! A parent looks at what it declared to write.
+//! A parent waits for a value that it declared to write.
 
 use millpond::{Handle, Runtime, Spawn};
 

@@ -316,9 +316,10 @@ pub trait ArgsOf<'t, Implied = &'t Self> {
     message = "this scope may not spawn on `{Self}`",
     label = "not an access that this scope can take",
     note = "say what the task does to a handle: `h.read()`, `h.inout()`, …; of several make a tuple of at most 20, an \
-            array or a `Vec`, as by `all(&handles, Handle::read)`",
+            array or a `Vec`, as by `all(&handles, Handle::read)`; of an optional handle, `h.map(Handle::read)`",
     note = "a nested scope spawns on the handles that its body was given (declare the datum in the `nest`), and on \
-            data of its own (`s.handle(…)`); a function for any scope takes a `&Handle<T, S::Brand>`"
+            data of its own (`s.handle(…)`); a function for any scope names the scope's type: \
+            `fn f<'s, S: Spawn<'s>>(s: &S, h: &Handle<T, S::Brand>)`"
 )]
 pub unsafe trait Accesses<'s, B>: for<'t> ArgsOf<'t> {
     /// The data that a task keeps between spawn and start, apart from the records: the lengths of

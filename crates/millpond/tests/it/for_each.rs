@@ -1,7 +1,8 @@
-//! Parallel loops: each item runs once, the result is that of the serial loop, and idle workers
-//! join at any time.
+//! Parallel loops: each item runs once, the result is the serial loop's, and idle workers join at
+//! any time.
 
 mod failures;
+mod random;
 mod tasks;
 
 use std::collections::HashSet;
@@ -16,7 +17,7 @@ use millpond::{Idle, Joiner, Runtime, Spawn, each, for_each, join};
 use crate::common::rng::Rng;
 use crate::common::{Mutex, builder, limit, runtime, sized};
 
-/// Takes a while: about a nanosecond or more for each step.
+/// Takes about a nanosecond or more for each step.
 fn work(steps: usize) {
     for step in 0..steps {
         black_box(step);
@@ -30,7 +31,7 @@ enum Costs {
     /// The first item alone is long; or the last.
     First,
     Last,
-    /// They rise from nothing.
+    /// They rise from zero.
     Triangle,
     /// One in a hundred is long.
     Rare,
@@ -79,8 +80,8 @@ fn after(i: usize, before: u64) -> u64 {
     (before ^ i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(17)
 }
 
-/// Runs a plan in one of the ways to write a loop. Each item changes its element, or its chunk's
-/// elements, once.
+/// Runs a plan in one of the ways to write a loop. Each item changes its element, or the elements
+/// of its chunk, once.
 fn run(plan: Plan, way: usize, data: &mut Vec<u64>) {
     let (size, other) = (1 + plan.steps % 7, vec![7_u64; plan.items + plan.steps % 3]);
     match way {
@@ -147,8 +148,8 @@ fn random_loops_give_the_result_of_the_serial_loop() {
     });
 }
 
-/// The same loop many times: it is known by then, and other workers look for work, sleep, or are
-/// about to.
+/// The same loop many times. The runtime knows its cost by then, and other workers look for work,
+/// sleep, or are about to sleep.
 #[test]
 fn a_loop_again_and_again() {
     limit(120, "repeated loops", || {
@@ -242,7 +243,7 @@ fn all_workers_join_a_long_loop() {
                     note();
                 })
             });
-            // Few items, of which each is long: known from the second time on.
+            // Few long items. The runtime knows their cost from the second time on.
             shared_by(2, &rt, |note| {
                 for_each(&[0; 4], |_| {
                     sleep();
@@ -253,8 +254,7 @@ fn all_workers_join_a_long_loop() {
     });
 }
 
-/// Almost all of the work is in a few consecutive items, which one thread has claimed: it shares
-/// them.
+/// Almost all of the work is in a few consecutive items. The thread that claimed them shares them.
 #[test]
 fn a_piece_that_is_longer_than_expected_is_shared() {
     const ITEMS: usize = 20_000;
@@ -312,7 +312,7 @@ fn loops_in_loops_and_in_joins() {
 }
 
 /// A body keeps a lock over its loop. While it waits for the last items, its thread runs no task
-/// that wants the lock.
+/// that takes the lock.
 #[test]
 fn a_lock_over_a_loop() {
     limit(120, "a lock over a loop", || {
@@ -335,7 +335,7 @@ fn a_lock_over_a_loop() {
     });
 }
 
-/// Items that open scopes and wait: their threads lend their slots, so spare threads take part.
+/// Items that open scopes and wait. Their threads lend their slots, so spare threads take part.
 #[test]
 fn items_that_wait() {
     limit(120, "items that wait", || {
@@ -360,7 +360,7 @@ fn items_that_wait() {
     });
 }
 
-/// In the scope of another runtime, the loop is that runtime's.
+/// In the scope of another runtime, that runtime's workers join the loop.
 #[test]
 fn in_the_scope_of_another_runtime() {
     limit(60, "loops between runtimes", || {

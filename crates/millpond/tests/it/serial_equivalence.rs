@@ -1,12 +1,18 @@
-//! Random programs give the serial result: each is run on a runtime of its own configuration, and
-//! by an interpreter that runs tasks where they are spawned.
+//! Random programs give the serial result. A runtime runs each in a configuration of its own, and
+//! an interpreter runs it serially: each task where it is spawned.
 //!
-//! `MILLPOND_CASES` says how many programs, `MILLPOND_SEED` from which number on, and
-//! `MILLPOND_PARTS` has all of them run with the parts that a failure names; it prints the others,
-//! too, the configuration and the program made as small as possible. A million, optimized:
+//! | variable | what it sets |
+//! |---|---|
+//! | `MILLPOND_CASES` | how many programs run |
+//! | `MILLPOND_SEED` | the number of the first one |
+//! | `MILLPOND_PARTS` | the parts of the runtime, for all of them |
+//!
+//! A failure prints the three, the configuration, and a program made as small as possible. A
+//! million programs, optimized:
 //!
 //! ```text
-//! MILLPOND_CASES=1000000 MILLPOND_SEED=1 cargo test --release -p millpond --test it -- serial_equivalence::random
+//! MILLPOND_CASES=1000000 MILLPOND_SEED=1 cargo test --release -p millpond --test it -- \
+//!     serial_equivalence::random
 //! ```
 
 use std::sync::Arc;
@@ -21,8 +27,10 @@ mod compare;
 mod config;
 mod datum;
 mod execute;
+mod extend;
 mod generate;
 mod leaf;
+mod loops;
 mod model;
 mod program;
 mod rules;
@@ -37,15 +45,15 @@ use crate::common::{number, silence_expected_panics};
 use config::Config;
 use program::Program;
 
-/// The cases of a plain `cargo test`: a few seconds. The lane `random` of `.ci/run` asks for more.
+/// The cases of a plain `cargo test`: a few seconds. `.ci/run random` runs more.
 const CASES: u64 = if cfg!(debug_assertions) { 1000 } else { 10_000 };
 /// The cases that every part runs.
 const CASES_UNDER_ALL: u64 = if cfg!(debug_assertions) { 30 } else { 200 };
 
-/// How many combinations of a scheme, a pool and a memory manager are drawn.
+/// How many random combinations of a scheme, a pool and a memory manager run.
 const COMBINATIONS: u64 = 200;
 
-/// The configuration of a case, with the parts that the environment asks for.
+/// The configuration of a case, with the parts that `MILLPOND_PARTS` names.
 fn config_of(seed: u64) -> Config {
     let config = Config::of(seed);
     let Ok(parts) = std::env::var("MILLPOND_PARTS") else { return config };
@@ -53,7 +61,7 @@ fn config_of(seed: u64) -> Config {
     config.with(named.unwrap_or_else(|| panic!("MILLPOND_PARTS is {parts}, which is no combination of the catalogue")))
 }
 
-/// What is wrong with one run of a program, if anything is.
+/// Runs a program once, and describes the first difference from the serial result.
 fn wrong<E: Engine>(program: &Program, config: &Config, runtime: &Runtime<E>, dog: &Watchdog) -> Option<String> {
     let expected = model::run(program);
     let show = {
@@ -86,8 +94,7 @@ fn dumping<E: Engine, R>(runtime: &Runtime<E>, run: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Makes a failing program small. A failure may need some luck, so each candidate gets several
-/// runs.
+/// Makes a failing program small. A failure may be rare, so each candidate gets several runs.
 fn report(seed: u64, program: &Program, config: &Config, first: &str, dog: &Watchdog) -> ! {
     let runtime = config.build();
     let wrong = |program: &Program| on_runtime!(&runtime, rt => wrong(program, config, rt, dog));
@@ -101,7 +108,7 @@ fn report(seed: u64, program: &Program, config: &Config, first: &str, dog: &Watc
     );
 }
 
-/// The steps by which a program was made smaller in another process.
+/// The steps that made a program smaller in another process.
 fn steps() -> Vec<usize> {
     let text = std::env::var("MILLPOND_STEPS").unwrap_or_default();
     text.split_terminator(',').map(|step| step.parse().expect("numbers with commas")).collect()
@@ -124,7 +131,8 @@ fn random_programs_give_the_serial_result() {
     }
 }
 
-/// One program, one configuration, every member of every family: a difference is that part's.
+/// One program, one configuration, and every member of every family: a difference is a bug of that
+/// member.
 #[test]
 fn every_part_gives_the_serial_result() {
     silence_expected_panics();
@@ -141,8 +149,8 @@ fn every_part_gives_the_serial_result() {
     }
 }
 
-/// Any scheme with any pool and any memory manager: combinations drawn at random, each with a
-/// program of its own.
+/// Any scheme with any pool and any memory manager: random combinations, each with a program of its
+/// own.
 #[test]
 fn random_combinations_give_the_serial_result() {
     silence_expected_panics();
@@ -156,7 +164,7 @@ fn random_combinations_give_the_serial_result() {
     }
 }
 
-/// One of the random programs, and how it is run.
+/// A random program, and how it runs.
 struct Case<'a> {
     seed: u64,
     config: Config,
@@ -176,7 +184,7 @@ impl Case<'_> {
     }
 }
 
-/// The test can fail: with two neighbouring tasks exchanged, the interpreter and the runtime
+/// The test can fail: if two neighbouring tasks are exchanged, the interpreter and the runtime
 /// disagree.
 #[test]
 fn a_wrong_interpreter_is_noticed() {
@@ -190,7 +198,7 @@ fn a_wrong_interpreter_is_noticed() {
         let Some(other) = shrink::exchange(&program).filter(|_| !program.cancels()) else { continue };
         let (right, mistaken) = (model::run(&program), model::run(&other));
         if right.ran == mistaken.ran {
-            // Both were poisoned, so neither ran.
+            // Both inputs were poisoned, so neither task ran.
             continue;
         }
         let show = move || format!("seed {seed}");

@@ -15,8 +15,7 @@ fn panics(item: usize) -> ! {
     resume_unwind(Box::new(item))
 }
 
-/// No item runs twice, and none that panics is forgotten. Later loops on the runtime are whole
-/// again.
+/// No item runs twice, and each panic is passed on. Later loops on the runtime are complete.
 #[test]
 fn items_that_panic() {
     limit(120, "panicking items", || {
@@ -74,7 +73,8 @@ fn the_rest_of_the_loop_is_skipped() {
     });
 }
 
-/// The task fails as a leaf that panics does: its data are poisoned, and the scope says why.
+/// The task fails like a leaf that panics: its data are poisoned, and the scope returns the
+/// failure.
 #[test]
 fn a_loop_that_panics_fails_its_task() {
     limit(60, "a failing loop", || {
@@ -105,7 +105,7 @@ fn a_loop_that_panics_fails_its_task() {
     });
 }
 
-/// A cancelled scope starts no loop, and lets one that has begun run to its end.
+/// A cancelled scope starts no loop. A loop that has begun runs to its end.
 #[test]
 fn cancelled_scopes() {
     limit(60, "cancelled loops", || {
@@ -127,8 +127,8 @@ fn cancelled_scopes() {
     });
 }
 
-/// A loop in a drop, while the thread unwinds: nothing of it is offered, since a thread that
-/// unwinds must not wait.
+/// A loop in a drop, while the thread unwinds. The thread does not share it, because it must not
+/// wait.
 #[test]
 fn while_a_panic_unwinds() {
     struct Loops;

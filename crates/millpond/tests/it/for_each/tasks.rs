@@ -13,7 +13,7 @@ use crate::common::{builder, limit, runtime, sized};
 const ROWS: usize = 60;
 const COLUMNS: usize = 50;
 
-/// A program of loops that use each other's data, and what a serial program makes of them.
+/// The data of a program whose loops depend on each other.
 struct Data<B> {
     matrix: Handle<Vec<u64>, B>,
     x: Handle<Box<[u64]>, B>,
@@ -91,7 +91,7 @@ fn with_each_member_of_each_family() {
 }
 
 /// Every access to a slice gives items: the loop does to each element what a leaf does to the
-/// whole.
+/// slice.
 #[test]
 fn with_each_kind_of_access() {
     limit(20, "loops by every access", || {
@@ -159,7 +159,7 @@ fn pieces_in_leaves_and_parents() {
     });
 }
 
-/// What waits for the data waits for all items, on whatever threads they run.
+/// A later task on the data waits for all items, also for those on other threads.
 #[test]
 fn a_later_task_waits_for_all_items() {
     limit(60, "a reader behind a loop", || {
@@ -185,7 +185,7 @@ fn a_later_task_waits_for_all_items() {
     });
 }
 
-/// Data that borrow, and values that are no numbers.
+/// Data that borrow, and values that are not numbers.
 #[test]
 fn borrowed_data() {
     limit(20, "loops over borrowed data", || {

@@ -1,10 +1,10 @@
-//! Whether what a run showed is what the interpreter says.
+//! Compares what a run showed with what the interpreter expects.
 
 use millpond::{Error, Kind, Label};
 
 use super::execute::{Hash, Outcome, Run, panic_message};
 use super::model::{Causes, Expected, Failure, Why};
-use super::program::{Body, Id, Op, Program, Task};
+use super::program::{Body, Id, Op, Program, Task, name_of};
 
 /// The first difference, in words.
 pub fn difference(program: &Program, expected: &Expected, outcome: &Outcome) -> Option<String> {
@@ -64,19 +64,22 @@ fn is(should: &Failure, did: &Error) -> bool {
         (Why::Abandoned, Kind::Abandoned) => true,
         _ => false,
     };
-    kind && should.label == number(did.task())
+    kind && is_label(should.label, did.task())
 }
 
-fn number(label: &Label) -> Option<Id> {
-    label.name().and_then(|_| label.indices().first()).map(|&index| index as Id)
+fn is_label(should: Option<Id>, did: &Label) -> bool {
+    match should {
+        Some(id) => did.name() == Some(&*name_of(id)) && did.indices() == [id as u32],
+        None => did.name().is_none(),
+    }
 }
 
 fn is_one_of(causes: &Causes, label: &Label) -> bool {
-    causes.contains(&number(label))
+    causes.iter().any(|cause| is_label(*cause, label))
 }
 
-/// With a cancellation: what ran has its serial value, and nothing starts after the scope itself
-/// has cancelled.
+/// With a cancellation: tasks that ran have their serial values, and none starts after the scope
+/// itself has cancelled.
 fn cancelled(program: &Program, expected: &Expected, outcome: &Outcome) -> Option<String> {
     let run = &outcome.run;
     let ran = (0..program.ids).find_map(|id| {

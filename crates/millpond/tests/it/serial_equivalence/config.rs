@@ -16,7 +16,7 @@ pub struct Config {
     pub inline: Inline,
     pub idle: Idle,
     pub stack_size: usize,
-    /// Whether the runtime keeps account of its tasks, and another thread dumps them meanwhile.
+    /// Whether the runtime records its tasks, and another thread dumps them meanwhile.
     pub dumps: bool,
     /// Whether the program's root is a session, if it can be one.
     pub session: bool,
@@ -25,7 +25,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// That of a case. The case's number alone says it, so that it can be run again.
+    /// The configuration of a case. It depends only on the case's number, so that the case can run
+    /// again.
     pub fn of(seed: u64) -> Self {
         let rng = &mut Rng::new(!seed);
         let mut config = Config {
@@ -41,12 +42,12 @@ impl Config {
             dumps: false,
             names: Names::default(),
         };
-        // Workers that never sleep take the processors from everybody else.
+        // Workers that never sleep take the processors from other tests.
         if config.workers <= 2 && rng.percent(10) {
             config.idle = Idle::Busy;
         }
         config.dumps = rng.percent(25);
-        // The default ones most, since most programs run on them.
+        // Mostly the default ones, because most users run on them.
         if !rng.percent(40) {
             config.names = rng.pick(&Names::star().skip(1).collect::<Vec<_>>());
         }

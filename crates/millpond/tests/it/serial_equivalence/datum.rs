@@ -85,7 +85,7 @@ impl Datum {
         self.generation
     }
 
-    /// Ends the generation: the scope itself looks at the value.
+    /// Ends the generation: the scope itself waits for the value.
     pub fn interrupt(&mut self) {
         self.mode = None;
     }

@@ -1,6 +1,7 @@
-//! Runs a program on a runtime and notes what can be seen.
+//! Runs a program on a runtime and records what it shows.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
@@ -8,15 +9,19 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use millpond::internals::SpawnOptions;
 use millpond::{
-    Accesses, ArgsOf, CancelToken, DefaultEngine, Engine, Error, ExternalTasks, Handle, Pending, Precondition, Root,
-    Runtime, Scope, Spawn,
+    self as mp, Accesses, ArgsOf, CancelToken, DefaultEngine, Engine, Error, ExternalTasks, Handle, Pending,
+    Precondition, Root, Runtime, Scope, Spawn,
 };
 
 use super::datum::first;
 use super::leaf;
+use super::loops;
 use super::model::FAILED;
-use super::program::{Body, Id, Op, Program, Task, Work};
-use super::slots::{Form, Slot, Slots, few, helds_of_few, helds_of_maybe, leafs_of_few, leafs_of_maybe, maybe, usual};
+use super::program::{Body, Id, Op, Program, Task, Work, name_of};
+use super::slots::{
+    Form, Slots, few, helds_of_few, helds_of_maybe, helds_of_stencil, leafs_of_few, leafs_of_maybe, leafs_of_stencil,
+    maybe, usual,
+};
 use super::value::{Live, Plain, Value, mix};
 use crate::common::lock::Mutex;
 
@@ -59,7 +64,7 @@ struct Shown {
     tainted: AtomicBool,
 }
 
-/// All of it, after the end.
+/// What an execution has shown, after its end.
 pub struct Outcome {
     pub run: Run,
     pub scope: Result<Hash, Error>,
@@ -80,12 +85,12 @@ impl Run {
         }
     }
 
-    /// A handle as it is to be.
-    fn made<B>(&self, id: Id, handle: Handle<Value, B>) -> Slot<B> {
-        Slot::Full(if self.in_place.contains(&id) { handle.in_place() } else { handle })
+    /// Makes a handle in place if the program says so.
+    fn made<B>(&self, id: Id, handle: Handle<Value, B>) -> Handle<Value, B> {
+        if self.in_place.contains(&id) { handle.in_place() } else { handle }
     }
 
-    /// A body starts. Its digest is this until it says more.
+    /// A body starts. `seed` is its digest until the body sets another one.
     pub fn start(&self, id: Id, seed: Hash) {
         self.tasks[id].starts.fetch_add(1, Ordering::Relaxed);
         self.digest(id, seed);
@@ -94,6 +99,16 @@ impl Run {
     pub fn digest(&self, id: Id, hash: Hash) {
         self.tasks[id].digest.store(hash.value, Ordering::Relaxed);
         self.tasks[id].tainted.store(hash.tainted, Ordering::Relaxed);
+    }
+
+    /// A loop starts. Its digest is a sum over the items.
+    pub fn start_loop(&self, id: Id) {
+        self.tasks[id].starts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn add_to_digest(&self, id: Id, hash: Hash) {
+        self.tasks[id].digest.fetch_add(hash.value, Ordering::Relaxed);
+        self.tasks[id].tainted.fetch_or(hash.tainted, Ordering::Relaxed);
     }
 
     pub fn complain(&self, what: String) {
@@ -126,7 +141,7 @@ impl Run {
         self.root.get().is_some_and(CancelToken::is_cancelled)
     }
 
-    /// Notes what a wait returned, and goes on with it.
+    /// Records what a wait returned, and mixes it into `acc`.
     fn saw(&self, id: Id, acc: &mut Hash, result: Result<Hash, Error>) {
         match &result {
             Ok(hash) => {
@@ -153,7 +168,7 @@ pub fn expected_panic(id: Id) -> ! {
     panic!("{}", panic_message(id))
 }
 
-/// Runs a program on a runtime; in a session if that is asked for and the program fits one.
+/// Runs a program on a runtime: in a session if `session` is set and the program fits one.
 pub fn execute<E: Engine>(program: &Program, runtime: &Runtime<E>, session: bool) -> Outcome {
     if session && program.fits_a_session() { in_session(program, runtime) } else { in_scope(program, runtime) }
 }
@@ -166,33 +181,33 @@ fn in_scope<E: Engine>(program: &Program, runtime: &Runtime<E>) -> Outcome {
     }
     let scope = runtime.scope(|s| {
         run.root.get_or_init(|| s.cancel_token());
-        let mut doors = Doors { door: Some(s.external()), ..Doors::none() };
-        let hash = body(s, &run, &program.body, &mut slots, Hash::default(), &mut doors);
-        slots.0.truncate(program.roots.len());
+        let mut external = External { tasks: Some(s.external()), ..External::none() };
+        let hash = body(s, &run, &program.body, &mut slots, Hash::default(), &mut external);
+        slots.keep(&program.roots);
         hash
     });
-    Outcome { roots: last(slots), run, scope }
+    Outcome { roots: last(program, slots), run, scope }
 }
 
-/// A session borrows for ever: what its tasks refer to is leaked, and taken back after its end. A
-/// panic in between leaves it leaked.
+/// A session borrows for the rest of the process. So its tasks refer to leaked values, which are
+/// freed after its end. After a panic they stay leaked.
 fn in_session<E: Engine>(program: &Program, runtime: &Runtime<E>) -> Outcome {
     let leaked_run = NonNull::from(Box::leak(Box::new(Run::new(program))));
     let leaked_body = NonNull::from(Box::leak(Box::new(program.body.clone())));
-    // SAFETY: leaked above and only shared; freed below, when the session has closed and no thread
-    // has this reference.
+    // SAFETY: leaked above and only shared. It is freed below: then the session has closed, and no
+    // thread has this reference.
     let run: &'static Run = unsafe { leaked_run.as_ref() };
     // SAFETY: as above.
     let code: &'static Body = unsafe { leaked_body.as_ref() };
     let mut slots = roots(program, run);
     let session = runtime.session();
     run.root.get_or_init(|| session.cancel_token());
-    let hash = body(&session, run, code, &mut slots, Hash::default(), &mut Doors::<DefaultEngine>::none());
-    slots.0.truncate(program.roots.len());
+    let hash = body(&session, run, code, &mut slots, Hash::default(), &mut External::<DefaultEngine>::none());
+    slots.keep(&program.roots);
     let scope = session.close().wait().map(|()| hash);
-    let roots = last(slots);
-    // SAFETY: leaked above. The session has closed, so its tasks are complete, and their bodies,
-    // which alone were given the reference, are over.
+    let roots = last(program, slots);
+    // SAFETY: leaked above. The session has closed, so its tasks are complete. Only their bodies
+    // had the reference.
     drop(unsafe { Box::from_raw(leaked_body.as_ptr()) });
     // SAFETY: as above.
     let run = unsafe { Box::from_raw(leaked_run.as_ptr()) };
@@ -204,43 +219,41 @@ fn roots(program: &Program, run: &Run) -> Slots<Root> {
         let handle = if set { Handle::new(Value::new(first(id), false, &run.live)) } else { Handle::unset() };
         (id, run.made(id, handle))
     };
-    Slots(program.roots.iter().map(root).collect())
+    let (mut handles, mut slots) = (program.roots.iter().map(root), Slots::new());
+    if let Some((rows, cols)) = program.grid {
+        slots.push_grid(rows, handles.by_ref().take(rows * cols).collect());
+    }
+    handles.for_each(|(id, handle)| slots.push(id, handle));
+    slots
 }
 
-/// What an earlier scope has done to the root handles that have a value leaves nothing that the
-/// next one could see.
+/// Uses the root handles that have a value in an earlier scope. The next one must not notice.
 fn used_before<E: Engine>(program: &Program, slots: &Slots<Root>, runtime: &Runtime<E>) {
-    let set = slots.0.iter().zip(&program.roots).filter(|(_, root)| root.1);
-    let used = runtime.scope(|s| {
-        for ((_, slot), _) in set {
-            if let Slot::Full(handle) = slot {
-                s.spawn(handle.inout(), |_| ());
-            }
-        }
-    });
+    let set = slots.full().filter(|(id, _)| program.roots.contains(&(*id, true)));
+    let used = runtime.scope(|s| set.for_each(|(_, handle)| drop(s.spawn(handle.inout(), |_| ()))));
     used.expect("nothing fails there");
 }
 
 /// What the root handles hold at the end.
-fn last(slots: Slots<Root>) -> Vec<Result<Hash, Error>> {
+fn last(program: &Program, slots: Slots<Root>) -> Vec<Result<Hash, Error>> {
     let hash = |value: &Value| Hash { value: value.plain().digest(), tainted: value.is_tainted() };
-    let last = |id: Id, slot: Slot<Root>| match slot {
-        Slot::Full(handle) if id.is_multiple_of(2) => handle.get().map(|value| hash(&value)),
-        Slot::Full(handle) => handle.into_inner().map(|value| hash(&value)),
-        _ => unreachable!("root handles have all rights"),
+    let last = |id: Id, handle: Handle<Value>| match id.is_multiple_of(2) {
+        true => handle.get().map(|value| hash(&value)),
+        false => handle.into_inner().map(|value| hash(&value)),
     };
-    slots.0.into_iter().map(|(id, slot)| last(id, slot)).collect()
+    let mut all: BTreeMap<_, _> = slots.into_full().map(|(id, handle)| (id, last(id, handle))).collect();
+    program.roots.iter().map(|(id, _)| all.remove(id).expect("roots stay")).collect()
 }
 
-/// The pending tasks that may still get preconditions.
-struct Doors<'s, E: Engine> {
-    door: Option<ExternalTasks<'s, E>>,
+/// The external tasks of a scope, and those that may still get preconditions.
+struct External<'s, E: Engine> {
+    tasks: Option<ExternalTasks<'s, E>>,
     open: Vec<(Id, Pending)>,
     /// The scope is that of a portable parent.
     portable: bool,
 }
 
-/// Preconditions that a task meets, or drops, at its end.
+/// Preconditions that a task satisfies or drops at its end.
 type Holds = Vec<(Precondition, bool)>;
 
 fn meet(holds: Holds) {
@@ -251,14 +264,14 @@ fn meet(holds: Holds) {
     }
 }
 
-impl<'s, E: Engine> Doors<'s, E> {
+impl<'s, E: Engine> External<'s, E> {
     fn none() -> Self {
-        Doors { door: None, open: Vec::new(), portable: false }
+        External { tasks: None, open: Vec::new(), portable: false }
     }
 
-    /// Of a parent that is portable, or not.
+    /// Those of a parent, which has none.
     fn none_in(portable: bool) -> Self {
-        Doors { portable, ..Doors::none() }
+        External { portable, ..External::none() }
     }
 
     fn at(&self, id: Id) -> usize {
@@ -271,16 +284,16 @@ impl<'s, E: Engine> Doors<'s, E> {
     }
 
     fn pending(&mut self, run: &'s Run, id: Id, nest: Option<&'s Body>) {
-        let door = self.door.expect("only the root scope has a door");
+        let tasks = self.tasks.expect("only the root scope has external tasks");
         let seed = Hash::default().with(id);
         let pending = match nest {
-            None => door.pending(move || {
+            None => tasks.pending(move || {
                 run.start(id, seed);
             }),
-            Some(inner) => door.pending_nest(move |s: &Scope<'s, 's, _, E>| {
+            Some(inner) => tasks.pending_nest(move |s: &Scope<'s, 's, _, E>| {
                 run.start(id, seed);
-                let mut slots = Slots(Vec::new());
-                let hash = body(s, run, inner, &mut slots, seed, &mut Doors::<E>::none());
+                let mut slots = Slots::new();
+                let hash = body(s, run, inner, &mut slots, seed, &mut External::<E>::none());
                 run.digest(id, hash);
             }),
         };
@@ -300,53 +313,61 @@ fn body<'s, S: Spawn<'s>, E: Engine>(
     body: &'s Body,
     slots: &mut Slots<S::Brand>,
     seed: Hash,
-    doors: &mut Doors<'s, E>,
+    external: &mut External<'s, E>,
 ) -> Hash {
     let mut acc = seed;
     let mut joins: Vec<(Id, Kept<'s, S>)> = Vec::new();
     for op in &body.0 {
         match op {
             Op::Spawn(task) => {
-                let join = spawn(s, run, task, slots, acc.with(task.id), doors);
+                let join = spawn(s, run, task, slots, acc.with(task.id), external);
                 if task.keep {
                     joins.push((task.id, join));
                 }
             }
             Op::Own { slot, set: true } => {
                 let value = Value::new(first(*slot), false, &run.live);
-                slots.0.push((*slot, run.made(*slot, s.handle(value))));
+                slots.push(*slot, run.made(*slot, s.handle(value)));
             }
-            Op::Own { slot, set: false } => slots.0.push((*slot, run.made(*slot, s.unset()))),
-            Op::Drop { slot } => slots.0.retain(|one| one.0 != *slot),
+            Op::Own { slot, set: false } => slots.push(*slot, run.made(*slot, s.unset())),
+            Op::Grid { slots: ids, rows, set } => {
+                let value = |id| Value::new(first(id), false, &run.live);
+                let handle = |id| if *set { s.handle(value(id)) } else { s.unset() };
+                slots.push_grid(*rows, ids.iter().map(|&id| (id, run.made(id, handle(id)))).collect());
+            }
+            Op::Drop { slot } => slots.drop(*slot),
             Op::Set { id, slot } => {
                 let value = Value::new(Plain::fresh(acc.with(*id).value), acc.tainted, &run.live);
                 // A cancelled scope would not run the leaf.
-                let forms: &[Form] = match (run.cancels, doors.portable) {
+                let forms: &[Form] = match (run.cancels, external.portable) {
                     (true, true) => &[Form::Tries],
                     (false, true) => &[Form::Tries, Form::Leaf],
                     (true, false) => &[Form::Tries, Form::Waits],
                     (false, false) => &[Form::Tries, Form::Waits, Form::Leaf],
                 };
-                slots.get(*slot).set(s, value, forms[*id % forms.len()]);
+                slots.set(*slot, s, value, forms[*id % forms.len()]);
             }
             Op::WaitOn { id, slot, assign, blind } => {
-                wait_on(s, run, slots.get(*slot), &mut acc, (*id, *assign, *blind));
+                wait_on(s, run, (slots, *slot), &mut acc, (*id, *assign, *blind));
             }
             Op::Join { id, task } => {
-                let at = joins.iter().position(|join| join.0 == *task).expect("kept");
-                let result = match joins.swap_remove(at).1 {
+                let result = match take_join(&mut joins, *task) {
                     Kept::Value(join) => s.wait(join),
                     Kept::Nothing(join) => s.wait(join).map(|()| Hash::default()),
                 };
                 run.saw(*id, &mut acc, result);
             }
-            Op::Pending { id, nest } => doors.pending(run, *id, nest.as_ref()),
+            Op::WaitAll { id, tasks } => {
+                let all = tasks.iter().map(|task| take_join(&mut joins, *task)).collect();
+                run.saw(*id, &mut acc, wait_all(s, all));
+            }
+            Op::Pending { id, nest } => external.pending(run, *id, nest.as_ref()),
             Op::Meet { pending, satisfy } => {
-                meet(vec![(doors.open[doors.at(*pending)].1.hold(), *satisfy)]);
+                meet(vec![(external.open[external.at(*pending)].1.hold(), *satisfy)]);
             }
             Op::Seal { pending } => {
-                let at = doors.at(*pending);
-                drop(doors.open.remove(at));
+                let at = external.at(*pending);
+                drop(external.open.remove(at));
             }
             Op::Cancel => s.cancel_token().cancel(),
             Op::Panic { id } => expected_panic(*id),
@@ -355,10 +376,33 @@ fn body<'s, S: Spawn<'s>, E: Engine>(
     acc
 }
 
+fn take_join<'s, S: Spawn<'s>>(joins: &mut Vec<(Id, Kept<'s, S>)>, task: Id) -> Kept<'s, S> {
+    let at = joins.iter().position(|join| join.0 == task).expect("kept");
+    joins.swap_remove(at).1
+}
+
+/// Waits for several tasks. All return a value, or none does.
+fn wait_all<'s, S: Spawn<'s>>(s: &S, all: Vec<Kept<'s, S>>) -> Result<Hash, Error> {
+    let (mut values, mut others) = (Vec::new(), Vec::new());
+    for one in all {
+        match one {
+            Kept::Value(join) => values.push(join),
+            Kept::Nothing(join) => others.push(join),
+        }
+    }
+    let values = if others.is_empty() {
+        s.wait_all(values)?
+    } else {
+        s.wait_all(others)?.into_iter().map(|()| Hash::default()).collect()
+    };
+    let add = |all: Hash, one: &Hash| Hash { value: mix(all.value, one.value), tainted: all.tainted | one.tainted };
+    Ok(values.iter().fold(Hash::default(), add))
+}
+
 fn wait_on<'s, S: Spawn<'s>>(
     s: &S,
     run: &Run,
-    slot: &mut Slot<S::Brand>,
+    (slots, slot): (&mut Slots<S::Brand>, Id),
     acc: &mut Hash,
     (id, assign, blind): (Id, bool, bool),
 ) {
@@ -373,7 +417,7 @@ fn wait_on<'s, S: Spawn<'s>>(
             leaf::update(value, after.with(id).value, blind, before.tainted | seen.tainted);
         }
     };
-    let result = slot.wait_on(s, look, change);
+    let result = slots.wait_on(slot, s, look, change);
     run.saw(id, acc, result);
 }
 
@@ -413,19 +457,31 @@ impl<S> Unnamed<'_, S> {
     }
 }
 
+/// A task with its name and its options.
+pub fn named<'a, 's, S: Spawn<'s>>(s: &'a S, task: &Task, portable: bool) -> mp::Task<'a, S> {
+    let named = match name_of(task.id) {
+        Cow::Borrowed(name) => s.task(name),
+        Cow::Owned(name) => s.task(name),
+    };
+    let named = named.index([task.id]).priority(task.priority).bytes(task.bytes);
+    if portable { named.portable() } else { named }
+}
+
 fn spawn<'s, S: Spawn<'s>, E: Engine>(
     s: &S,
     run: &'s Run,
     task: &'s Task,
     slots: &Slots<S::Brand>,
     seed: Hash,
-    doors: &Doors<'s, E>,
+    external: &External<'s, E>,
 ) -> Kept<'s, S> {
+    let portable = external.portable || !task.id.is_multiple_of(3) && task.may_be_portable();
+    if let Work::Loop(one) = &task.work {
+        return Kept::Nothing(loops::spawn(s, run, (task, one), slots, seed, portable));
+    }
     let accesses = slots.accesses(task);
-    let holds = doors.holds(task);
-    let portable = doors.portable || !task.id.is_multiple_of(3) && task.may_be_portable();
-    // As a macro, since each use makes closures of its own: with a name or not, with a value or
-    // not.
+    let holds = external.holds(task);
+    // As a macro: each use makes closures of its own, with a name or not, with a value or not.
     macro_rules! spawn {
         ($with:expr, $finish:expr) => {
             spawn!($with, accesses, std::convert::identity, std::convert::identity, $finish)
@@ -437,10 +493,11 @@ fn spawn<'s, S: Spawn<'s>, E: Engine>(
                     meet(holds);
                     $finish(hash)
                 }),
+                Work::Loop(_) => unreachable!("spawned above"),
                 Work::Nest(inner) => $with.nest($accesses, move |s, helds| {
                     run.start(task.id, seed);
                     let mut slots = Slots::held(task, $helds(helds));
-                    let hash = body(s, run, inner, &mut slots, seed, &mut Doors::<E>::none_in(portable));
+                    let hash = body(s, run, inner, &mut slots, seed, &mut External::<E>::none_in(portable));
                     run.digest(task.id, hash);
                     meet(holds);
                     $finish(hash)
@@ -448,13 +505,14 @@ fn spawn<'s, S: Spawn<'s>, E: Engine>(
             }
         };
     }
-    let named = || {
-        let named = s.task("t").index([task.id]).priority(task.priority).bytes(task.bytes);
-        if portable { named.portable() } else { named }
-    };
+    let named = || named(s, task, portable);
+    let stencil = slots.stencil(task);
     let s = &Unnamed { scope: s, portable };
     match (task.named, task.returns) {
-        (true, true) => Kept::Value(spawn!(named(), |hash: Hash| hash)),
+        (true, true) => Kept::Value(match stencil {
+            Some(accesses) => spawn!(named(), accesses, leafs_of_stencil, helds_of_stencil, |hash: Hash| hash),
+            None => spawn!(named(), |hash: Hash| hash),
+        }),
         (true, false) => Kept::Nothing(match maybe(accesses) {
             Ok(accesses) => spawn!(named(), accesses, leafs_of_maybe, helds_of_maybe, |_: Hash| ()),
             Err(accesses) => {

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use super::extend::extend;
 use super::program::{Body, Fault, Id, Leaf, Mode, Op, Program, Task, Use, Work};
 use super::rules_of_use::clean;
 use crate::common::rng::Rng;
 
 const DEPTH: usize = 3;
 
-/// What one program is like; drawn first, so that programs differ in character.
+/// The probabilities of one program. They are drawn first, so that programs differ in character.
 struct Taste {
     rng: Rng,
     ids: Id,
-    /// Modes that it uses, some more than once.
+    /// The modes of its accesses, some more than once.
     modes: Vec<Mode>,
     /// Percent of the tasks that fail by themselves.
     faults: usize,
@@ -21,16 +22,16 @@ struct Taste {
     /// Percent of the operations of a scope that are not spawns.
     others: usize,
     yields: usize,
-    /// Percent of the tasks that have no name and return nothing, besides those of others of which
-    /// that is so.
+    /// Percent of the tasks that certainly have no name and return nothing.
     plain: usize,
-    /// Whether scopes wait, and use doors.
+    /// Whether scopes wait, and spawn external tasks.
     waits: bool,
     /// Tasks that may still be generated.
     budget: usize,
 }
 
-/// What the scope that is being generated can refer to. Some of it may turn out not to be allowed.
+/// What the scope that is being generated can refer to. Some of it may not be allowed: `clean`
+/// leaves that out.
 #[derive(Default)]
 struct Sight {
     slots: Vec<Id>,
@@ -53,9 +54,11 @@ pub fn program(seed: u64, ordered: bool) -> Program {
     if taste.rng.percent(12) {
         taste.cancel(&mut body);
     }
-    let mut program = Program { roots, body, in_place: BTreeSet::new(), ordered, ids: taste.ids };
+    let mut program = Program { roots, body, grid: None, in_place: BTreeSet::new(), ordered, ids: taste.ids };
     clean(&mut program);
     program.in_place = in_place(&program, taste.rng);
+    extend(&mut program, seed, taste.faults);
+    clean(&mut program);
     program
 }
 
@@ -87,8 +90,8 @@ impl Taste {
         if taste.rng.clone().percent(25) { taste.of_portable_tasks() } else { taste }
     }
 
-    /// Programs most of whose parents may be portable (`Task::may_be_portable`), and their children
-    /// short.
+    /// Programs with short tasks, most of whose parents may be portable
+    /// (`Task::may_be_portable`).
     fn of_portable_tasks(self) -> Self {
         let modes = vec![Mode::Read, Mode::Write, Mode::Inout];
         let (others, yields) = (self.others / 2, self.yields / 5);

@@ -44,7 +44,8 @@ impl Body<'_, '_> {
     fn each(&self, mut each: impl FnMut(&Value, u64)) {
         let (read, _, inout, commutative, concurrent, add, xor, compose) = &self.args;
         for (value, one) in read.iter().zip(self.task.of(Mode::Read)) {
-            // Below a `concurrent` parent a read may run beside what the parent's neighbours share.
+            // Below a `concurrent` parent, a read may run while the parent's neighbours share the
+            // datum.
             each(value, if one.blind { SHARES } else { READS });
         }
         concurrent.iter().for_each(|value| each(value, SHARES));
@@ -93,7 +94,7 @@ impl Body<'_, '_> {
                 continue;
             }
             match out.recycled() {
-                // What it held says nothing.
+                // The old value may be any.
                 Some(mut spent) if by % 2 == 0 => {
                     spent.assign(Plain::fresh(by), self.hash.tainted);
                     out.set(spent);

@@ -1,18 +1,18 @@
 //! The serial interpreter: runs a program in reference order and says what must be seen.
 //!
-//! It knows nothing of tasks in flight: a task runs where it is spawned, a parent's children inside
-//! it. What it shares with the bodies that the runtime runs is arithmetic only.
+//! It has no tasks in flight: a task runs where it is spawned, and a parent's children run inside
+//! it. It shares only arithmetic with the bodies that the runtime runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::datum::{Datum, State};
-use super::program::{Body, Fault, Id, Mode, Op, Program, Task, Work};
-use super::value::{Plain, mix};
+use super::program::{Body, Fault, Id, Loop, Mode, Op, Over, Program, Task, Work};
+use super::value::{ELEMENTS, Plain, changed, item, mix};
 
-/// The name that a task goes by: its id, or only the place of its spawn.
+/// The name of a task in errors: its id, or only the place of its spawn.
 pub type Label = Option<Id>;
 
-/// The tasks of which any one may be named as the cause: members of one generation are unordered.
+/// The tasks any of which may be named as the cause: members of one generation are unordered.
 pub type Causes = BTreeSet<Label>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,6 +124,9 @@ impl Model {
                 Op::Own { slot, set } => {
                     scope.data.insert(*slot, Datum::root(*slot, *set));
                 }
+                Op::Grid { slots, set, .. } => {
+                    scope.data.extend(slots.iter().map(|slot| (*slot, Datum::root(*slot, *set))));
+                }
                 Op::Set { id, slot } => {
                     scope.datum(*slot).set(Plain::fresh(mix(acc, *id as u64)));
                 }
@@ -132,6 +135,11 @@ impl Model {
                 }
                 Op::Join { id, task } => {
                     let result = scope.joins.get(task).expect("kept").clone();
+                    acc = mix(acc, *result.as_ref().unwrap_or(&FAILED));
+                    self.expected.seen.insert(*id, result);
+                }
+                Op::WaitAll { id, tasks } => {
+                    let result = all(tasks.iter().map(|task| scope.joins.get(task).expect("kept")));
                     acc = mix(acc, *result.as_ref().unwrap_or(&FAILED));
                     self.expected.seen.insert(*id, result);
                 }
@@ -190,6 +198,7 @@ impl Model {
             None => match &task.work {
                 Work::Leaf(leaf) => self.leaf(task, leaf.fault, scope, seed),
                 Work::Nest(body) => return self.nest(task, body, scope, &generations, seed),
+                Work::Loop(one) => self.each(task, one, scope, seed),
             },
         };
         if let Err(failure) = &result {
@@ -236,6 +245,42 @@ impl Model {
             Fault::Unwritten(which) => Why::Unwritten(task.of(Mode::Read).count() + which),
         };
         Err(Failure { label: label(task), why })
+    }
+
+    fn each(&mut self, task: &Task, one: &Loop, scope: &mut Scope, seed: u64) -> Result<u64, Failure> {
+        if one.items() == 0 {
+            // No body runs.
+            return Ok(0);
+        }
+        if one.panicking().is_some() {
+            // Which other items run depends on the schedule.
+            self.expected.ran.insert(task.id, 0);
+            return Err(Failure { label: label(task), why: Why::Panicked(task.id) });
+        }
+        let uses = task.loop_uses(one);
+        let numbers = match one.over {
+            Over::Range { from, to } => from..to,
+            Over::Chunks { .. } => 0..ELEMENTS,
+        };
+        let read = uses.read.filter(|one| !one.blind).map_or(0, |one| scope.datum(one.slot).value.digest());
+        let others = uses.chunks.filter(|one| !one.blind).map(|one| scope.datum(one.slot).value.elements);
+        let mut digest = 0_u64;
+        for number in numbers {
+            let by = item(seed, number, read, others.map_or(0, |others| others[number]));
+            let mut seen = 0;
+            if let Some(one) = uses.changed {
+                let element = &mut scope.datum(one.slot).value.elements[number];
+                seen = if one.blind { 0 } else { *element };
+                *element = changed(*element, by, one.blind);
+            }
+            if let Some(one) = uses.shared {
+                let value = &mut scope.datum(one.slot).value;
+                value.shared = value.shared.wrapping_add(by);
+            }
+            digest = digest.wrapping_add(mix(by, seen));
+        }
+        self.expected.ran.insert(task.id, digest);
+        Ok(0)
     }
 
     fn nest(
@@ -303,6 +348,17 @@ impl Model {
                 scope.fail(failure);
             }
         }
+    }
+}
+
+/// What a wait for several tasks returns: the first failure that is no consequence, else the first
+/// one.
+fn all<'a>(results: impl Iterator<Item = &'a Result<u64, Failure>> + Clone) -> Result<u64, Failure> {
+    let mut failures = results.clone().filter_map(|result| result.as_ref().err());
+    let first = failures.clone().next();
+    match failures.find(|failure| !failure.is_consequence()).or(first) {
+        Some(failure) => Err(failure.clone()),
+        None => Ok(results.flatten().fold(0, |all, value| mix(all, *value))),
     }
 }
 

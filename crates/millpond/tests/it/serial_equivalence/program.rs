@@ -1,7 +1,10 @@
 //! Programs: what a random case consists of.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
+
+use super::value::ELEMENTS;
 
 /// A number of a task, a datum, or something else that a program refers to; unique in the program.
 pub type Id = usize;
@@ -10,6 +13,8 @@ pub type Id = usize;
 pub struct Program {
     /// The data of the caller, and whether they have a value at the start.
     pub roots: Vec<(Id, bool)>,
+    /// The rows and columns of the grid that the first of them form, if they do.
+    pub grid: Option<(usize, usize)>,
     pub body: Body,
     /// The data, the caller's and others, that are never renamed. The result is the same.
     pub in_place: BTreeSet<Id>,
@@ -19,7 +24,7 @@ pub struct Program {
     pub ids: usize,
 }
 
-/// What a scope does, in order.
+/// The operations of a scope, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Body(pub Vec<Op>);
 
@@ -31,7 +36,13 @@ pub enum Op {
         slot: Id,
         set: bool,
     },
-    /// Drops one of these.
+    /// A grid of the scope's own data, row by row.
+    Grid {
+        slots: Vec<Id>,
+        rows: usize,
+        set: bool,
+    },
+    /// Drops a datum of the scope, or the whole grid that it belongs to.
     Drop {
         slot: Id,
     },
@@ -50,7 +61,12 @@ pub enum Op {
         id: Id,
         task: Id,
     },
-    /// A task with preconditions, by the door; only in the root scope.
+    /// Waits for several tasks whose joins were kept, all with a value or all without.
+    WaitAll {
+        id: Id,
+        tasks: Vec<Id>,
+    },
+    /// An external task, which waits for preconditions; only in the root scope.
     Pending {
         id: Id,
         nest: Option<Body>,
@@ -73,7 +89,7 @@ pub enum Op {
 #[derive(Clone, Debug)]
 pub struct Task {
     pub id: Id,
-    /// In the order of [`Mode`].
+    /// In the order of [`Mode`]; those of a loop in the order of [`Loop`].
     pub uses: Vec<Use>,
     pub work: Work,
     pub returns: bool,
@@ -81,9 +97,9 @@ pub struct Task {
     pub named: bool,
     pub priority: i8,
     pub bytes: usize,
-    /// Preconditions that it meets, or drops, at its end.
+    /// Preconditions that it satisfies or drops at its end.
     pub holds: Vec<(Id, bool)>,
-    /// It may name one datum twice where that is misuse.
+    /// It may name one datum twice, although that is misuse.
     pub twice: bool,
 }
 
@@ -91,7 +107,7 @@ pub struct Task {
 pub struct Use {
     pub slot: Id,
     pub mode: Mode,
-    /// The value depends on the schedule here: it is updated, never looked at.
+    /// The value depends on the schedule here: it is updated, and never read.
     pub blind: bool,
 }
 
@@ -128,7 +144,7 @@ impl Mode {
         matches!(self, Mode::Read | Mode::Concurrent)
     }
 
-    /// Whether consecutive accesses form one generation in which the failure of one does not touch
+    /// Whether consecutive accesses form one generation. Then the failure of one does not affect
     /// the others.
     pub fn is_group(self) -> bool {
         self.is_reduction() || matches!(self, Mode::Commutative | Mode::Concurrent)
@@ -139,6 +155,57 @@ impl Mode {
 pub enum Work {
     Leaf(Leaf),
     Nest(Body),
+    Loop(Loop),
+}
+
+/// A parallel loop over declared data.
+///
+/// Its accesses are, in this order and each optional: an `inout` whose chunks the items change, a
+/// `read` whose chunks they read, a `read` that is shared by all items, and a `concurrent`.
+#[derive(Clone, Copy, Debug)]
+pub struct Loop {
+    pub over: Over,
+    /// The items read the chunks of the first `read` even if there is an `inout`.
+    pub zips: bool,
+    /// The item that panics, modulo their number.
+    pub panics: Option<usize>,
+    /// How long an item takes: 0 is as short as can be.
+    pub slow: u8,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Over {
+    Range { from: usize, to: usize },
+    Chunks { size: usize },
+}
+
+/// The accesses of a loop, by their purpose.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LoopUses<'a> {
+    pub changed: Option<&'a Use>,
+    pub chunks: Option<&'a Use>,
+    pub read: Option<&'a Use>,
+    pub shared: Option<&'a Use>,
+}
+
+impl Loop {
+    /// How many items it has.
+    pub fn items(&self) -> usize {
+        match self.over {
+            Over::Range { from, to } => to - from,
+            Over::Chunks { size } => ELEMENTS.div_ceil(size),
+        }
+    }
+
+    /// The item that panics.
+    pub fn panicking(&self) -> Option<usize> {
+        self.panics.filter(|_| self.items() > 0).map(|item| item % self.items())
+    }
+
+    /// Whether the items read the chunks of the first `read`.
+    pub fn reads_chunks(&self, changes: bool) -> bool {
+        matches!(self.over, Over::Chunks { .. }) && (self.zips || !changes)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -161,26 +228,38 @@ pub enum Fault {
 }
 
 impl Task {
+    /// The rows of the grid of this many data that a parent changes.
+    pub fn rows(data: usize) -> usize {
+        if data.is_multiple_of(2) { 2 } else { 1 }
+    }
+
     /// The accesses of one mode.
     pub fn of(&self, mode: Mode) -> impl Iterator<Item = &Use> {
         self.uses.iter().filter(move |one| one.mode == mode)
+    }
+
+    /// Which access of a loop has which purpose.
+    pub fn loop_uses(&self, one: &Loop) -> LoopUses<'_> {
+        let (changed, mut reads) = (self.of(Mode::Inout).next(), self.of(Mode::Read));
+        let chunks = if one.reads_chunks(changed.is_some()) { reads.next() } else { None };
+        LoopUses { changed, chunks, read: reads.next(), shared: self.of(Mode::Concurrent).next() }
     }
 
     /// Whether it may be portable: it waits for nothing and holds nothing, and so do its children.
     pub fn may_be_portable(&self) -> bool {
         let may_be = |op: &Op| match op {
             Op::Spawn(task) => task.may_be_portable(),
-            Op::Own { .. } | Op::Drop { .. } | Op::Set { .. } | Op::Panic { .. } => true,
+            Op::Own { .. } | Op::Grid { .. } | Op::Drop { .. } | Op::Set { .. } | Op::Panic { .. } => true,
             _ => false,
         };
         self.holds.is_empty()
             && match &self.work {
-                Work::Leaf(_) => true,
+                Work::Leaf(_) | Work::Loop(_) => true,
                 Work::Nest(body) => body.0.iter().all(may_be),
             }
     }
 
-    /// The two places that name one datum and must not, and the datum.
+    /// The two accesses that name one datum and must not, and the datum.
     pub fn duplicate(&self) -> Option<(usize, usize, Id)> {
         let all = self.uses.iter().enumerate();
         all.clone().find_map(|(second, use_)| {
@@ -197,7 +276,8 @@ impl Task {
 }
 
 impl Program {
-    /// Whether its root can be a session, which has no door, and whose own panic is its caller's.
+    /// Whether its root can be a session, which has no external tasks, and whose own panic is its
+    /// caller's.
     pub fn fits_a_session(&self) -> bool {
         !self.body.0.iter().any(|op| matches!(op, Op::Pending { .. } | Op::Panic { .. }))
     }
@@ -227,6 +307,11 @@ impl Op {
             _ => None,
         }
     }
+}
+
+/// The name of a named task: that of every second one is built at run time.
+pub fn name_of(id: Id) -> Cow<'static, str> {
+    if id.is_multiple_of(2) { "t".into() } else { format!("task {}", id % 7).into() }
 }
 
 impl Body {
@@ -262,12 +347,16 @@ impl Op {
         match self {
             Op::Spawn(task) => task.show(f),
             Op::Own { slot, set } => write!(f, "d{slot} = {}", if *set { "handle" } else { "unset" }),
+            Op::Grid { slots, rows, set } => {
+                write!(f, "d{slots:?} = grid of {rows} rows{}", if *set { "" } else { ", unset" })
+            }
             Op::Drop { slot } => write!(f, "drop d{slot}"),
             Op::Set { slot, .. } => write!(f, "set d{slot}"),
             Op::WaitOn { slot, assign, .. } => {
                 write!(f, "wait_on d{slot}{}", if *assign { " and assign" } else { "" })
             }
             Op::Join { task, .. } => write!(f, "wait t{task}"),
+            Op::WaitAll { tasks, .. } => write!(f, "wait_all t{tasks:?}"),
             Op::Pending { id, nest } => {
                 write!(f, "t{id} = pending{}", if nest.is_some() { "_nest" } else { "" })
             }
@@ -282,7 +371,11 @@ impl Op {
 
 impl Task {
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verb = if matches!(self.work, Work::Leaf(_)) { "spawn" } else { "nest" };
+        let verb = match self.work {
+            Work::Leaf(_) => "spawn",
+            Work::Nest(_) => "nest",
+            Work::Loop(_) => "for_each",
+        };
         write!(f, "t{} = {verb} (", self.id)?;
         for (at, one) in self.uses.iter().enumerate() {
             let comma = if at == 0 { "" } else { ", " };
@@ -300,6 +393,9 @@ impl Task {
             if leaf.yields > 0 {
                 write!(f, " yields {}", leaf.yields)?;
             }
+        }
+        if let Work::Loop(one) = &self.work {
+            write!(f, " {one:?}")?;
         }
         for (what, said) in [
             ("returns", self.returns),
@@ -323,6 +419,9 @@ impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (slot, set) in &self.roots {
             writeln!(f, "d{slot} = {}", if *set { "handle" } else { "unset" })?;
+        }
+        if let Some((rows, cols)) = self.grid {
+            writeln!(f, "a grid of {rows} × {cols}")?;
         }
         for slot in &self.in_place {
             writeln!(f, "d{slot} is in place")?;

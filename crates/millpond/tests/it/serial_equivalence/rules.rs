@@ -10,8 +10,8 @@ use super::execute::expected_panic;
 use crate::common::silence_expected_panics;
 use crate::common::watchdog::Watchdog;
 
-/// Runs a program on one worker and on several, with leaves inline and not. Repeats it often enough
-/// for bad luck.
+/// Runs a program on one worker and on several, with leaves inline and not. Repeats it, because a
+/// failure may be rare.
 fn everywhere(program: impl Fn(&Runtime)) {
     silence_expected_panics();
     let dog = Watchdog::new(Duration::from_secs(20));
@@ -56,7 +56,7 @@ fn poison_travels_through_reads_and_ends_at_a_write() {
         });
         assert_eq!(error.expect_err("a task failed").task().name(), Some("bad"));
         assert_eq!(poisoner(a.into_inner()), "bad");
-        assert_eq!(b.into_inner().expect("healed"), 7);
+        assert_eq!(b.into_inner().expect("written again"), 7);
         assert_eq!(poisoner(c.into_inner()), "bad");
     });
 }
@@ -107,8 +107,7 @@ fn a_failed_member_poisons_what_follows_its_generation_only() {
     });
 }
 
-/// When the scope looks, the members may have run or not. That must not decide what the later ones
-/// find.
+/// During the wait, the members may have run or not. That must not affect the later ones.
 #[test]
 fn a_wait_ends_a_generation() {
     everywhere(|rt| {

@@ -1,6 +1,6 @@
 //! What a program may do: makes any program valid by leaving out what is not.
 
-use super::program::{Body, Fault, Id, Leaf, Mode, Op, Program, Task, Use, Work};
+use super::program::{Body, Fault, Id, Leaf, Loop, Mode, Op, Over, Program, Task, Use, Work};
 
 /// What a scope may do to a datum.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -15,23 +15,26 @@ enum Right {
 struct Slot {
     id: Id,
     right: Right,
-    /// Others update the value at the same time, or in an order that is not told: it must not be
-    /// looked at.
+    /// Others update the value at the same time, or in an unknown order: it must not be read.
     blind: bool,
     own: bool,
+    /// The first tile of its grid, if it is a tile of the scope's own.
+    grid: Option<Id>,
 }
 
-/// What the operations of one scope so far left behind.
+/// What the next operation of a scope can refer to.
 #[derive(Default)]
 struct Known {
     slots: Vec<Slot>,
-    joins: Vec<Id>,
+    /// With whether the task returns a value.
+    joins: Vec<(Id, bool)>,
     pendings: Vec<Id>,
 }
 
-/// Leaves out what is not allowed, so that generator and shrinker need not think about it.
+/// Leaves out what is not allowed, so that generator and shrinker need not avoid it.
 pub fn clean(program: &mut Program) {
-    let slot = |&(id, _): &(Id, bool)| Slot { id, right: Right::Full, blind: false, own: false };
+    program.grid = program.grid.filter(|(rows, cols)| rows * cols <= program.roots.len());
+    let slot = |&(id, _): &(Id, bool)| Slot { id, right: Right::Full, blind: false, own: false, grid: None };
     let mut known = Known { slots: program.roots.iter().map(slot).collect(), ..Known::default() };
     clean_body(&mut program.body, &mut known, true, program.ordered);
 }
@@ -50,12 +53,15 @@ impl Known {
         match op {
             Op::Spawn(task) => self.admit_task(task, root, ordered),
             Op::Own { slot, .. } => {
-                let own = Slot { id: *slot, right: Right::Full, blind: false, own: true };
-                self.slots.push(own);
+                self.slots.push(Slot::own(*slot, None));
+            }
+            Op::Grid { slots, .. } => {
+                let first = slots.first().copied();
+                self.slots.extend(slots.iter().map(|slot| Slot::own(*slot, first)));
             }
             Op::Drop { slot } => {
-                let at = self.slots.iter().position(|one| one.id == *slot && one.own);
-                return at.map(|at| self.slots.remove(at)).is_some();
+                let Some(dropped) = self.slot(*slot).copied().filter(|slot| slot.own) else { return false };
+                self.slots.retain(|one| one.id != dropped.id && (one.grid.is_none() || one.grid != dropped.grid));
             }
             Op::Set { slot, .. } => {
                 return self.slot(*slot).is_some_and(|slot| slot.allows(Mode::Write, ordered));
@@ -67,8 +73,17 @@ impl Known {
                 return slot.right != Right::WriteOnly;
             }
             Op::Join { task, .. } => {
-                let at = self.joins.iter().position(|join| join == task);
+                let at = self.joins.iter().position(|join| join.0 == *task);
                 return at.map(|at| self.joins.remove(at)).is_some();
+            }
+            Op::WaitAll { tasks, .. } => {
+                // Each join once, and all of one type.
+                let mut values = None;
+                tasks.retain(|task| {
+                    let at = self.joins.iter().position(|join| join.0 == *task);
+                    let at = at.filter(|&at| *values.get_or_insert(self.joins[at].1) == self.joins[at].1);
+                    at.map(|at| self.joins.remove(at)).is_some()
+                });
             }
             Op::Pending { id, nest } => {
                 self.pendings.push(*id);
@@ -91,21 +106,48 @@ impl Known {
     fn admit_task(&mut self, task: &mut Task, root: bool, ordered: bool) {
         task.uses.retain(|one| self.slot(one.slot).is_some_and(|slot| slot.allows(one.mode, ordered)));
         task.uses.sort_by_key(|one| one.mode);
+        if let Work::Loop(one) = task.work {
+            (task.returns, task.holds) = (false, Vec::new());
+            order_of_loop(&mut task.uses, &one);
+        }
         leave_one_duplicate(&mut task.uses, task.twice);
         for one in &mut task.uses {
             one.blind = self.slot(one.slot).is_some_and(|slot| slot.blind);
         }
         task.holds.retain(|(pending, _)| root && self.pendings.contains(pending));
         if task.keep {
-            self.joins.push(task.id);
+            self.joins.push((task.id, task.returns));
         }
         match &mut task.work {
             Work::Leaf(leaf) => clean_leaf(leaf, task.uses.iter()),
+            Work::Loop(one) => clean_loop(one, &task.uses),
             Work::Nest(body) => {
                 let slots = task.uses.iter().map(Slot::handed_on).collect();
                 clean_body(body, &mut Known { slots, ..Known::default() }, false, ordered);
             }
         }
+    }
+}
+
+/// Leaves out what a loop cannot declare, and orders the rest as [`Loop`] says.
+fn order_of_loop(uses: &mut Vec<Use>, one: &Loop) {
+    let changes = matches!(one.over, Over::Chunks { .. }) && uses.iter().any(|one| one.mode == Mode::Inout);
+    let most = |mode| match mode {
+        Mode::Inout => usize::from(changes),
+        Mode::Read => 1 + usize::from(one.reads_chunks(changes)),
+        Mode::Concurrent => 1,
+        _ => 0,
+    };
+    let all = uses.clone();
+    let of = |mode| all.iter().filter(move |one| one.mode == mode).take(most(mode));
+    *uses = [Mode::Inout, Mode::Read, Mode::Concurrent].into_iter().flat_map(of).copied().collect();
+}
+
+/// A loop over chunks needs a datum that has some.
+fn clean_loop(one: &mut Loop, uses: &[Use]) {
+    let has_chunks = uses.iter().any(|one| one.mode != Mode::Concurrent);
+    if matches!(one.over, Over::Chunks { .. }) && !has_chunks {
+        one.over = Over::Range { from: 0, to: one.items() };
     }
 }
 
@@ -116,8 +158,8 @@ fn clean_leaf<'a>(leaf: &mut Leaf, uses: impl Iterator<Item = &'a Use>) {
     }
 }
 
-/// Leaves out all but the first access to a datum and what may repeat it, or all but the first
-/// other repetition.
+/// Leaves out all but the first access to a datum and what may repeat it. If `twice`, the first
+/// other repetition stays.
 fn leave_one_duplicate(uses: &mut Vec<Use>, mut twice: bool) {
     let mut seen: Vec<Use> = Vec::new();
     uses.retain(|one| {
@@ -129,6 +171,10 @@ fn leave_one_duplicate(uses: &mut Vec<Use>, mut twice: bool) {
 }
 
 impl Slot {
+    fn own(id: Id, grid: Option<Id>) -> Slot {
+        Slot { id, right: Right::Full, blind: false, own: true, grid }
+    }
+
     fn allows(&self, mode: Mode, ordered: bool) -> bool {
         if mode == Mode::Compose && (self.blind || !ordered) {
             return false;
@@ -152,6 +198,6 @@ impl Slot {
             // A private copy: no other task sees it.
             Mode::Add | Mode::Xor | Mode::Compose => (Right::Full, false),
         };
-        Slot { id: one.slot, right, blind, own: false }
+        Slot { id: one.slot, right, blind, own: false, grid: None }
     }
 }

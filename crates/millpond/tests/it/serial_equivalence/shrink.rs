@@ -17,8 +17,7 @@ pub fn shrink(program: &Program, fails: impl Fn(&Program) -> bool) -> Program {
     }
 }
 
-/// The program that some steps lead to, each the number of a candidate: how another process is told
-/// of it.
+/// The program after some steps, each the number of a candidate: so another process finds it.
 pub fn follow(program: &Program, steps: &[usize]) -> Option<Program> {
     let step = |program: Program, &step: &usize| candidates(&program).into_iter().nth(step);
     steps.iter().try_fold(program.clone(), step)
@@ -37,13 +36,18 @@ pub fn path(program: &Program, fails: impl Fn(&[usize]) -> bool) -> Vec<usize> {
     }
 }
 
-/// The program with two neighbouring leaves exchanged whose order is sure to be seen: both update
-/// one datum that has a value, and neither fails by itself.
+/// The program with two neighbouring leaves or loops exchanged whose order is sure to show: both
+/// update one datum that has a value, and neither fails by itself.
 pub fn exchange(program: &Program) -> Option<Program> {
     let ops = &program.body.0;
     let updates = |op: &Op| match op {
-        Op::Spawn(Task { uses, work: Work::Leaf(leaf), .. }) => {
-            let sure = leaf.fault == Fault::None && uses.len() == 1 && uses[0].mode == Mode::Inout;
+        Op::Spawn(Task { uses, work, .. }) => {
+            let ends = match work {
+                Work::Leaf(leaf) => leaf.fault == Fault::None,
+                Work::Loop(one) => one.panics.is_none(),
+                Work::Nest(_) => false,
+            };
+            let sure = ends && uses.len() == 1 && uses[0].mode == Mode::Inout;
             sure.then(|| uses[0].slot)
         }
         _ => None,
@@ -78,6 +82,9 @@ fn candidates(program: &Program) -> Vec<Program> {
             }
         }
     }
+    if program.grid.is_some() {
+        all.push(Program { grid: None, ..program.clone() });
+    }
     for slot in &program.in_place {
         let mut fewer = program.clone();
         fewer.in_place.remove(slot);
@@ -93,7 +100,7 @@ fn candidates(program: &Program) -> Vec<Program> {
 }
 
 /// Simplifications of one operation; false if there is nothing to simplify.
-const CHANGES: [fn(&mut Op) -> bool; 9] = [
+const CHANGES: [fn(&mut Op) -> bool; 10] = [
     |op| in_task(op, |task| task.uses.pop().is_some()),
     |op| in_task(op, |task| !task.uses.is_empty() && task.uses.drain(..1).count() > 0),
     |op| in_task(op, |task| task.uses.len() > 2 && task.uses.drain(1..2).count() > 0),
@@ -103,9 +110,10 @@ const CHANGES: [fn(&mut Op) -> bool; 9] = [
     |op| in_task(op, |task| take(&mut task.returns)),
     |op| in_task(op, |task| take(&mut task.priority) != 0),
     |op| in_task(op, calm),
+    |op| if let Op::WaitAll { tasks, .. } = op { tasks.pop().is_some() } else { false },
 ];
 
-/// Takes a leaf's fault away, or its slowness.
+/// Takes the fault of a leaf or a loop away, or its slowness.
 fn calm(task: &mut Task) -> bool {
     match &mut task.work {
         Work::Leaf(leaf) if leaf.fault != Fault::None => {
@@ -113,6 +121,7 @@ fn calm(task: &mut Task) -> bool {
             true
         }
         Work::Leaf(leaf) => take(&mut leaf.yields) > 0,
+        Work::Loop(one) => one.panics.take().is_some() || take(&mut one.slow) > 0,
         Work::Nest(_) => false,
     }
 }

@@ -1,6 +1,8 @@
-//! The values that random programs compute: a hash of everything read, so that no wrong order goes
-//! unseen.
+//! The values that random programs compute: a hash of everything read, so that each wrong order
+//! shows.
 
+use std::array;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
@@ -14,31 +16,48 @@ pub fn mix(a: u64, b: u64) -> u64 {
     x ^ (x >> 31)
 }
 
+/// How many elements a value has as a slice.
+pub const ELEMENTS: usize = 6;
+
+/// What a loop does with an element: a hash of its number, of the value that all items read, and of
+/// the element of another datum.
+pub fn item(seed: u64, number: usize, read: u64, other: u64) -> u64 {
+    mix(mix(mix(seed, number as u64), read), other)
+}
+
+/// The element after an item has changed it.
+pub fn changed(before: u64, by: u64, blind: bool) -> u64 {
+    if blind { before.wrapping_add(by) } else { mix(before, by) }
+}
+
 /// A value without its bookkeeping; the serial interpreter works on these alone.
 ///
 /// One word for each kind of update that must not disturb the others: a sum, a set of bits, an
-/// affine map.
+/// affine map. Loops change the elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plain {
     pub sum: u64,
     pub bits: u64,
     pub map: (u64, u64),
     pub shared: u64,
+    pub elements: [u64; ELEMENTS],
 }
 
 impl Plain {
     /// What a `write` of `x` leaves.
     pub fn fresh(x: u64) -> Self {
         let map = (mix(x, 2) | 1, mix(x, 3));
-        Plain { sum: x, bits: mix(x, 1), map, shared: mix(x, 4) }
+        let elements = array::from_fn(|i| mix(x, 5 + i as u64));
+        Plain { sum: x, bits: mix(x, 1), map, shared: mix(x, 4), elements }
     }
 
     /// The neutral element of every reduction.
-    pub const IDENTITY: Plain = Plain { sum: 0, bits: 0, map: (1, 0), shared: 0 };
+    pub const IDENTITY: Plain = Plain { sum: 0, bits: 0, map: (1, 0), shared: 0, elements: [0; ELEMENTS] };
 
     pub fn digest(&self) -> u64 {
         let map = mix(self.map.0, self.map.1);
-        mix(mix(self.sum, self.bits), mix(map, self.shared))
+        let words = mix(mix(self.sum, self.bits), mix(map, self.shared));
+        self.elements.into_iter().fold(words, mix)
     }
 
     /// A commutative update; one that does not commute if the runtime promises reference order.
@@ -67,16 +86,30 @@ pub const SHARES: u64 = 1 << 20;
 /// See [`READS`].
 pub const OWNS: u64 = 1 << 40;
 
-/// What the handles hold. It lives on the heap and counts itself, so that leaks and double frees
-/// show.
+/// What the handles hold. It is on the heap and counts itself, so that leaks and double frees show.
 #[derive(Debug)]
 pub struct Value {
-    plain: Box<Plain>,
+    heap: Box<Heap>,
     shared: AtomicU64,
     /// It depends on a cancelled task through something that waited for one, so it is not compared.
     tainted: AtomicBool,
     users: AtomicU64,
     live: Live,
+}
+
+#[derive(Debug)]
+struct Heap {
+    /// Its shared word and its elements are not used.
+    plain: Plain,
+    elements: [Element; ELEMENTS],
+}
+
+/// An element of a value, for loops.
+#[derive(Debug)]
+pub struct Element {
+    pub word: u64,
+    pub tainted: bool,
+    users: AtomicU64,
 }
 
 /// How many values of one run exist.
@@ -108,7 +141,7 @@ impl Value {
     pub fn new(plain: Plain, tainted: bool, live: &Live) -> Self {
         Value {
             shared: AtomicU64::new(plain.shared),
-            plain: Box::new(plain),
+            heap: Box::new(Heap { plain, elements: Element::all(&plain) }),
             tainted: AtomicBool::new(tainted),
             users: AtomicU64::new(0),
             live: live.another(),
@@ -116,11 +149,12 @@ impl Value {
     }
 
     pub fn plain(&self) -> Plain {
-        Plain { shared: self.shared.load(Ordering::Relaxed), ..*self.plain }
+        let elements = self.heap.elements.each_ref().map(|element| element.word);
+        Plain { shared: self.shared.load(Ordering::Relaxed), elements, ..self.heap.plain }
     }
 
     pub fn is_tainted(&self) -> bool {
-        self.tainted.load(Ordering::Relaxed)
+        self.tainted.load(Ordering::Relaxed) || self.iter().any(|element| element.tainted)
     }
 
     pub fn taint(&self, tainted: bool) {
@@ -128,12 +162,15 @@ impl Value {
     }
 
     pub fn words(&mut self) -> &mut Plain {
-        &mut self.plain
+        &mut self.heap.plain
     }
 
     pub fn assign(&mut self, plain: Plain, tainted: bool) {
         self.shared = AtomicU64::new(plain.shared);
-        *self.plain = plain;
+        self.heap.plain = plain;
+        for (element, word) in self.heap.elements.iter_mut().zip(plain.elements) {
+            (element.word, element.tainted) = (word, false);
+        }
         self.tainted = AtomicBool::new(tainted);
     }
 
@@ -143,16 +180,51 @@ impl Value {
 
     /// Notes a use; false if it overlaps with one that it must not.
     pub fn enter(&self, kind: u64) -> bool {
-        let before = self.users.fetch_add(kind, Ordering::AcqRel);
-        match kind {
-            READS => before < SHARES,
-            SHARES => before.is_multiple_of(SHARES) && before < OWNS,
-            _ => before == 0,
-        }
+        let alone = enter(&self.users, kind);
+        self.iter().fold(alone, |alone, element| element.enter(kind) && alone)
+    }
+
+    pub fn leave(&self, kind: u64) {
+        self.iter().for_each(|element| element.leave(kind));
+        self.users.fetch_sub(kind, Ordering::AcqRel);
+    }
+}
+
+fn enter(users: &AtomicU64, kind: u64) -> bool {
+    let before = users.fetch_add(kind, Ordering::AcqRel);
+    match kind {
+        READS => before < SHARES,
+        SHARES => before.is_multiple_of(SHARES) && before < OWNS,
+        _ => before == 0,
+    }
+}
+
+impl Element {
+    fn all(plain: &Plain) -> [Element; ELEMENTS] {
+        plain.elements.map(|word| Element { word, tainted: false, users: AtomicU64::new(0) })
+    }
+
+    /// As for a [`Value`]: an item of a loop uses only some of its elements.
+    pub fn enter(&self, kind: u64) -> bool {
+        enter(&self.users, kind)
     }
 
     pub fn leave(&self, kind: u64) {
         self.users.fetch_sub(kind, Ordering::AcqRel);
+    }
+}
+
+impl Deref for Value {
+    type Target = [Element];
+
+    fn deref(&self) -> &[Element] {
+        &self.heap.elements
+    }
+}
+
+impl DerefMut for Value {
+    fn deref_mut(&mut self) -> &mut [Element] {
+        &mut self.heap.elements
     }
 }
 
@@ -186,9 +258,9 @@ macro_rules! reducers {
 // Small and large, so that both ways to combine are taken.
 reducers! {
     /// Adds.
-    Add, false: |into, part| into.plain.add(part.plain.sum);
+    Add, false: |into, part| into.words().add(part.plain().sum);
     /// Exclusive or.
-    Xor, true: |into, part| into.plain.xor(part.plain.bits);
+    Xor, true: |into, part| into.words().xor(part.plain().bits);
     /// Composes maps; only for runtimes that combine in reference order.
-    Compose, true: |into, part| into.plain.compose(part.plain.map);
+    Compose, true: |into, part| into.words().compose(part.plain().map);
 }
