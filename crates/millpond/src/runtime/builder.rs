@@ -197,7 +197,8 @@ impl Builder {
     /// data ([`Spawn::handle`](crate::Spawn::handle)). It is complete when its children are.
     ///
     /// In such a pipeline at most this limit plus two items are alive. One item is loaded before
-    /// its task has room. The other was used and stays until it is overwritten.
+    /// its task has room. The other was used and stays until it is overwritten. An item above the
+    /// limit counts in place of the limit.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -215,8 +216,8 @@ impl Builder {
     /// assert_eq!(total.into_inner()?, 4950 * 4096);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn window_bytes(mut self, bytes: u64) -> Self {
-        self.config.window_bytes = bytes;
+    pub fn window_bytes(mut self, bytes: usize) -> Self {
+        self.config.window_bytes = bytes as u64;
         self
     }
 

@@ -47,7 +47,7 @@ fn store(number: usize, stored: &mut Vec<usize>) {
 
 /// Runs `pipeline` with a window for 10 chunks. Returns the maximum memory.
 fn most_of<E: Engine>(workers: usize, pipeline: impl Fn(&millpond::Runtime<E>, &Alive, &Handle<Vec<usize>>)) -> usize {
-    let rt = builder(workers).window_bytes(10 * CHUNK as u64).build_with::<E>().unwrap();
+    let rt = builder(workers).window_bytes(10 * CHUNK).build_with::<E>().unwrap();
     let (alive, stored) = (Alive::default(), Handle::new(Vec::new()));
     pipeline(&rt, &alive, &stored);
     let mut stored = stored.into_inner().unwrap();

@@ -10,7 +10,7 @@ use crate::common::rng::Rng;
 pub struct Config {
     pub workers: usize,
     pub window: usize,
-    pub window_bytes: u64,
+    pub window_bytes: usize,
     pub rename_bytes: u64,
     pub deterministic: bool,
     pub inline: Inline,
@@ -32,7 +32,7 @@ impl Config {
         let mut config = Config {
             workers: rng.pick(&[1, 2, 8]),
             window: rng.pick(&[1, 2, 4, 64, 4096]),
-            window_bytes: rng.pick(&[u64::MAX, u64::MAX, 1, 1000]),
+            window_bytes: rng.pick(&[usize::MAX, usize::MAX, 1, 1000]),
             rename_bytes: u64::MAX,
             deterministic: rng.percent(50),
             inline: rng.pick(&[Inline::Never, Inline::Auto, Inline::Always]),
