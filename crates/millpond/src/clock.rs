@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::sync::fork::once;
+use crate::sync::process::once;
 
 /// The time stamp. Its rate is constant on all processors of the last decade.
 #[inline]

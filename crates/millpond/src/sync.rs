@@ -23,8 +23,8 @@ pub(crate) mod tracked;
 
 pub(crate) mod barrier;
 mod faults;
-pub(crate) mod fork;
 mod locked;
+pub(crate) mod process;
 pub(crate) mod system;
 #[cfg(all(millpond_yields, not(loom)))]
 mod yields;

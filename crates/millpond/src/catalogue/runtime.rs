@@ -8,7 +8,7 @@ use crate::memory::Memory;
 use crate::pool::Pool;
 use crate::runtime::engine::DEFAULT_SCHEME;
 use crate::runtime::{BuildError, Builder, Runtime};
-use crate::sync::fork;
+use crate::sync::process;
 use crate::{DefaultMemory, DefaultPool, StackEngine};
 
 /// A runtime whose parts are selected by name, at run time.
@@ -46,7 +46,7 @@ impl AnyRuntime {
     pub fn build(builder: Builder, names: Names<'_>) -> Result<Self, BuildError> {
         /// Built once: a runtime needs three of its members.
         static CATALOGUE: OnceLock<Registry> = OnceLock::new();
-        fork::once(&CATALOGUE, Registry::default).build(builder, names)
+        process::once(&CATALOGUE, Registry::default).build(builder, names)
     }
 
     /// The names of its parts.

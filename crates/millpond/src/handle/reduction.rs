@@ -8,12 +8,12 @@
 //!
 //! The runtime combines parts as they arrive, so there are about as many parts as running tasks.
 //! Under `deterministic`, it combines large parts in a tree of fixed shape, and small ones in
-//! reference order at the end ([`parts`]). A later task reuses the storage of a combined part.
+//! reference order at the end ([`combining`]). A later task reuses the storage of a combined part.
 
 use std::ptr::NonNull;
 
+use self::combining::{Block, ReductionParts, Shape, Spare};
 use self::erased::Operator;
-use self::parts::{Block, ReductionParts, Shape, Spare};
 use super::datum::Datum;
 use super::version::{Dropped, Version};
 use crate::error::Label;
@@ -21,9 +21,9 @@ use crate::panics::{PanicPayload, catch};
 use crate::sync::Guarded;
 use crate::worker::turns::Turns;
 
+mod combining;
 mod erased;
 mod operators;
-mod parts;
 
 pub(crate) use erased::{Describe, ReducerRef, describe};
 pub use operators::{And, Append, Bits, Collects, Max, Min, Number, Or, Prod, Sum};

@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use crate::sync::atomic::{AtomicBool, Ordering, fence};
 use crate::sync::global::atomic as global;
-use crate::sync::{Mutex, fork};
+use crate::sync::{Mutex, process};
 pub use crate::task::Id;
 pub use event::{Cause, Event, Role, What};
 
@@ -103,7 +103,7 @@ struct Inner {
     /// Copied when it changes, so that events in transit go to the earlier sinks.
     sinks: Mutex<Sinks>,
     delivery: Delivery,
-    /// The generation of the process that made it (`sync::fork`).
+    /// The generation of the process that made it (`sync::process`).
     generation: u32,
 }
 
@@ -155,7 +155,7 @@ impl Recorder {
             event_buffers: Mutex::new(Vec::new()),
             sinks: Mutex::default(),
             delivery: Delivery::default(),
-            generation: fork::generation(),
+            generation: process::generation(),
         }))
     }
 
@@ -163,7 +163,7 @@ impl Recorder {
     /// thread of the parent may have held any of its locks, and the sinks write to what the parent
     /// has opened.
     pub(crate) fn is_forked(&self) -> bool {
-        self.0.generation != fork::generation()
+        self.0.generation != process::generation()
     }
 
     /// Records for `sink` until the returned value is dropped. A scope and its tasks are recorded

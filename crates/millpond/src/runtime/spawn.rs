@@ -16,13 +16,13 @@ pub(crate) mod body;
 pub(crate) mod combine;
 mod inline_leaf;
 pub(crate) mod issue;
-mod named;
 mod options;
 mod recorded;
 mod task_builder;
+mod with_options;
 
-pub use named::Task;
 pub use options::Options;
+pub use with_options::Task;
 
 /// A scope of any engine, root or in a body: it spawns tasks and waits for them.
 ///

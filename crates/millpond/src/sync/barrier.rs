@@ -6,14 +6,14 @@ mod imp {
     use crate::sync::atomic::{Ordering, fence};
     use std::sync::OnceLock;
 
-    use crate::sync::fork;
+    use crate::sync::process;
     use crate::sync::system::{Membarrier, membarrier};
 
     /// Whether the system interrupts the other threads. If not, both sides need a SeqCst fence. The
     /// answer is always the same.
     pub(crate) fn is_asymmetric() -> bool {
         static ASYMMETRIC: OnceLock<bool> = OnceLock::new();
-        *fork::once(&ASYMMETRIC, || {
+        *process::once(&ASYMMETRIC, || {
             // ThreadSanitizer does not see the system's barrier.
             !cfg!(millpond_tsan) && membarrier(Membarrier::Register)
         })

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use libc::{c_int, c_void, sigaction, siginfo_t, stack_t};
 
-use super::fork;
+use super::process;
 
 /// Linux raises the first for an inaccessible address, and the second for a mapped file that has
 /// become shorter.
@@ -25,7 +25,7 @@ static BEFORE: [OnceLock<sigaction>; 2] = [const { OnceLock::new() }; 2];
 /// has an effect.
 pub(crate) fn on_fault(tell: Tell) {
     static INSTALLED: OnceLock<()> = OnceLock::new();
-    fork::once(&INSTALLED, || {
+    process::once(&INSTALLED, || {
         TELL.get_or_init(|| tell);
         for (signal, before) in FAULTS.into_iter().zip(&BEFORE) {
             let handler = handle as extern "C" fn(c_int, *mut siginfo_t, *mut c_void);

@@ -11,7 +11,7 @@ use crate::handle::{claim, storage, version};
 use crate::names;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicPtr, Ordering};
-use crate::sync::fork::{self, Take};
+use crate::sync::process::{self, Take};
 use crate::worker::engine::WorkerEngine;
 use crate::worker::seats::Shared;
 
@@ -51,7 +51,7 @@ impl<E: WorkerEngine> AfterFork<E> {
     }
 
     fn caller_contexts(&self) -> &CallerContexts<E> {
-        let generation = fork::generation();
+        let generation = process::generation();
         let mut seen = self.0.load(Ordering::Acquire);
         loop {
             // SAFETY: leaked below.

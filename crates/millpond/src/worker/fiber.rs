@@ -20,7 +20,7 @@ use super::overflow::{self, Here, Running};
 use super::stack_head::StackHead;
 use super::turns::replace_held;
 use crate::sync::global::atomic::{AtomicBool, AtomicUsize, Ordering};
-use crate::sync::{fork, system};
+use crate::sync::{process, system};
 use crate::task::TaskRef;
 
 /// The carrier's order to a fiber.
@@ -84,7 +84,7 @@ static STACKS: AtomicUsize = AtomicUsize::new(0);
 fn most_stacks() -> usize {
     const OTHER_MAPPINGS: usize = 2048;
     static MAX_STACKS: OnceLock<usize> = OnceLock::new();
-    *fork::once(&MAX_STACKS, || {
+    *process::once(&MAX_STACKS, || {
         let text = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();
         text.trim().parse::<usize>().map_or(usize::MAX, |maps| maps.saturating_sub(OTHER_MAPPINGS) / 2)
     })

@@ -48,7 +48,7 @@ use crate::pool::{Leave, Pool};
 use crate::record::Recorder;
 use crate::record::live::Live;
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Arc, Mutex, fork, unique_number};
+use crate::sync::{Arc, Mutex, process, unique_number};
 use crate::worker::after_fork::{AfterFork, LOCKS};
 use crate::worker::config::Config;
 use crate::worker::current::{self, Enter, Visit, visits, visits_any, worker_of, worker_within};
@@ -90,7 +90,7 @@ pub struct Shared<E: WorkerEngine> {
     /// The id of this runtime, or of the runtime that this is a caller context of.
     runtime_id: u64,
     shut_down: AtomicBool,
-    /// The process in which it was built (`sync::fork`).
+    /// The process in which it was built (`sync::process`).
     generation: u32,
     after_fork: AfterFork<E>,
     caller_seats: Mutex<CallerSeats<E>>,
@@ -120,7 +120,7 @@ struct Seats {
 impl<E: WorkerEngine> Shared<E> {
     pub(crate) fn new(config: Config, choices: Choices<E>) -> std::sync::Arc<Self> {
         E::Tasks::prepare();
-        fork::watch(&LOCKS);
+        process::watch(&LOCKS);
         overflow::watch();
         let caller_seats = config.workers + 1..config.workers + 1 + CALLER_SEATS;
         let spares = spares::PER_WORKER * config.workers;
@@ -204,7 +204,7 @@ impl<E: WorkerEngine> Shared<E> {
             live,
             runtime_id,
             shut_down,
-            generation: fork::generation(),
+            generation: process::generation(),
             after_fork: AfterFork::default(),
             caller_seats,
             inject_lock,
@@ -278,7 +278,7 @@ impl<E: WorkerEngine> Shared<E> {
     /// threads do not exist in the child.
     #[inline]
     pub(crate) fn is_forked(&self) -> bool {
-        self.generation != fork::generation()
+        self.generation != process::generation()
     }
 
     /// How many bodies have begun, plus how many steals there were, as far as this thread sees.

@@ -86,7 +86,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use crate::sync::atomic::{AtomicUsize, fence};
-use crate::sync::{Condvar, Mutex, fence_of_models, fork};
+use crate::sync::{Condvar, Mutex, fence_of_models, process};
 use spin::spin;
 
 #[cfg(all(test, loom))]
@@ -150,7 +150,7 @@ struct SleepSlot {
 impl Sleep {
     pub(crate) fn new(seats: usize, idle: Idle) -> Sleep {
         let slots = (0..seats).map(|_| CachePadded::new(SleepSlot::new())).collect();
-        Sleep { idle, sleepers: CachePadded::new(AtomicUsize::new(0)), slots, generation: fork::generation() }
+        Sleep { idle, sleepers: CachePadded::new(AtomicUsize::new(0)), slots, generation: process::generation() }
     }
 
     /// Call this after work has become visible to all workers. Wakes one sleeping worker, if there
@@ -212,7 +212,7 @@ impl Sleep {
     /// Whether this process is the child of a fork. No thread sleeps in it, and a thread of the
     /// parent may have held a seat's lock.
     fn is_forked(&self) -> bool {
-        fork::generation() != self.generation
+        process::generation() != self.generation
     }
 
     /// Wakes all sleepers, for something that the `found` of each of them sees.

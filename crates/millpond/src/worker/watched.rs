@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::sync::{Condvar, Mutex, fork};
+use crate::sync::{Condvar, Mutex, process};
 
 /// Whether there is anything to watch. Caller contexts share the runtime's.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ impl Watch {
     /// A scope or a session is open until the result is dropped.
     pub(crate) fn open(self: &Arc<Self>) -> Open {
         self.change(|watched| watched.open += 1);
-        Open { watch: Arc::clone(self), generation: fork::generation() }
+        Open { watch: Arc::clone(self), generation: process::generation() }
     }
 
     fn change(&self, change: impl FnOnce(&mut Watched)) {
@@ -78,7 +78,7 @@ pub(crate) struct Open {
 impl Drop for Open {
     fn drop(&mut self) {
         // The child of a fork has no watchdog, and the parent's may have held the lock.
-        if self.generation == fork::generation() {
+        if self.generation == process::generation() {
             self.watch.change(|watched| watched.open -= 1);
         }
     }

@@ -22,7 +22,7 @@
 //! later tasks in them wait for this access.
 //!
 //! A release does not know which tasks it makes ready. A task that is not ready is in a pool
-//! (`tickets/pool.rs`), which idle workers search (§4.4). The paper says that issue and release
+//! (`tickets/waiting.rs`), which idle workers search (§4.4). The paper says that issue and release
 //! "must not execute in exclusion"; it means that they need not.
 //!
 //! Protocol (the pool has its own):
@@ -36,14 +36,14 @@
 
 use std::ptr;
 
-use self::pool::Pool;
+use self::waiting::Pool;
 use crate::depend::{Mode, Released, Scheme};
 use crate::sync::tracked::AtomicU64;
 use crate::sync::tracked::Ordering::{AcqRel, Acquire, SeqCst};
 use crate::sync::{Guarded, prefetch_for_write};
 use crate::task::{Record, ScopePtr, TaskRef};
 
-mod pool;
+mod waiting;
 
 /// The tickets scheme ([TG](crate#sources) §4.4, Fig. 5): it compares counters instead of following
 /// edges. An issue and a release take O(1). A release does not know which tasks it makes ready, so

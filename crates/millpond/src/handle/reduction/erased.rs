@@ -6,7 +6,7 @@ use std::mem::{self, MaybeUninit};
 use std::ptr::NonNull;
 
 use super::Reducer;
-use super::parts::Spare;
+use super::combining::Spare;
 use crate::handle::version::Dropped;
 use crate::panics::{PanicPayload, catch};
 

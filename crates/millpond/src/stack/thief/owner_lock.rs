@@ -68,7 +68,7 @@ use std::fmt;
 use crate::sync::atomic::AtomicU32;
 use crate::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
 use crate::sync::atomic::fence;
-use crate::sync::{Guarded, Mutex, barrier, compiler_fence, fork, spin_loop, yield_thread};
+use crate::sync::{Guarded, Mutex, barrier, compiler_fence, process, spin_loop, yield_thread};
 
 #[cfg(all(test, loom))]
 mod loom_tests;
@@ -107,7 +107,7 @@ pub(crate) struct OwnerLock<A> {
     /// comes.
     before: Guarded<u32>,
     thieves: Mutex<()>,
-    /// The process in which the lock was made (`sync::fork`).
+    /// The process in which the lock was made (`sync::process`).
     generation: u32,
 }
 
@@ -137,7 +137,7 @@ impl<A> OwnerLock<A> {
             answer: Guarded::default(),
             before: Guarded::default(),
             thieves: Mutex::default(),
-            generation: fork::generation(),
+            generation: process::generation(),
         }
     }
 
@@ -201,7 +201,7 @@ impl<A> OwnerLock<A> {
     fn wait_while(&self, word: u32) {
         let mut turns = 0;
         while self.word() == word {
-            if fork::generation() != self.generation {
+            if process::generation() != self.generation {
                 // The thief was a thread of the parent process.
                 return self.set(if word == VISITED { FREE } else { OWNED });
             }
