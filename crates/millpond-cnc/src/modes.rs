@@ -69,11 +69,11 @@ pub struct Settings {
     /// depend on which item is late. The default is on in debug builds, and off in optimized ones.
     ///
     /// - A strict step that gets an undeclared item fails with
-    ///   [`Kind::Undeclared`](crate::Kind::Undeclared). Without the check it fails only if the item
-    ///   is late.
-    /// - A step under [`Blocked::Replay`] that has put something, and then gets an item that may be
-    ///   late, fails with [`Kind::PutBeforeGet`](crate::Kind::PutBeforeGet). An item is never late
-    ///   if the step waited for it before it began, or has got it before.
+    ///   [`Kind::Undeclared`](crate::Kind::Undeclared); without the check, only if the item is
+    ///   late.
+    /// - A step under [`Blocked::Replay`] that has put or used up something, and then gets an item
+    ///   that may be late, fails with [`Kind::PutBeforeGet`](crate::Kind::PutBeforeGet). Items that
+    ///   it awaited before it began, or got before, are never late.
     ///
     /// Other steps may get undeclared items, and are not checked. The cost: the preconditions of
     /// each step are computed once more, and each get searches them for its item.

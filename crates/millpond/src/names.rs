@@ -68,9 +68,9 @@ impl Names {
 ///
 /// # Memory
 ///
-/// The process keeps each different text once, until it ends: at most 65,536 texts and 4 MiB. After
-/// that, a task with a new text is identified by the place of its spawn, like a task without a
-/// name. Kept texts serve as before.
+/// The process keeps each `String` once, until it ends: at most 65,536 texts and 4 MiB. If a new
+/// text does not fit, its task is identified by the place of its spawn, like a task without a name.
+/// Kept texts still work.
 #[diagnostic::on_unimplemented(
     message = "a task cannot have `{Self}` as its name",
     label = "no `&'static str` and no `String`",

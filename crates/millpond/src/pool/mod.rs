@@ -101,10 +101,9 @@ pub unsafe trait Pool: Send + Sync + Sized + 'static {
     /// Returns `None` if one round finds nothing.
     fn steal(&self, local: &mut Self::Local) -> Option<TaskRef>;
 
-    /// Takes the oldest task among those that the worker of `seat` has put and that other workers
-    /// can see. The runtime calls this now and then, so that tasks endlessly spawning tasks do not
-    /// starve the others. Returns `None` if there is no such task, or if the pool has its own
-    /// order, like the papers' pools.
+    /// Takes the oldest task that other workers can see in the queue of `seat`. The runtime calls
+    /// this now and then, so that endlessly spawning tasks do not starve the others. Returns `None`
+    /// if there is no such task, or if the pool has its own order, like the papers' pools.
     fn take_oldest(&self, seat: usize) -> Option<TaskRef> {
         _ = seat;
         None

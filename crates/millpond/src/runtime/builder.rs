@@ -187,11 +187,10 @@ impl Builder {
     /// *Bounded* is the sum of the declared bytes of unfinished tasks. The bytes of a task count
     /// from its spawn until it is complete.
     ///
-    /// *Not bounded* is what the handles hold. A value that a complete task left in a handle does
-    /// not count, whatever the task declared. So `.bytes` on the task that produces the data
-    /// bounds nothing. In a pipeline, declare the bytes on the task that uses the data *last*. That
-    /// task should take the value out ([`std::mem::take`]), or the handle should be overwritten for
-    /// the next item.
+    /// *Not bounded* is what the handles hold: a value that a complete task left there does not
+    /// count, whatever the task declared. So `.bytes` on the producing task does not bound the
+    /// memory. In a pipeline, declare the bytes on the *last* user of the data. That task should
+    /// take the value out ([`std::mem::take`]), or the next item should overwrite it.
     ///
     /// Alternatively, let a parent ([`nest`](crate::Spawn::nest)) declare the bytes and own the
     /// data ([`Spawn::handle`](crate::Spawn::handle)). It is complete when its children are.

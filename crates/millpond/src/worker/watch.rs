@@ -1,6 +1,6 @@
-//! The watchers of a scope's tasks, which wait for completion. A task has one join, so at most one
-//! watcher. Adding, removing and notifying one take constant time, however many joins are awaited.
-//! `runtime::join` has the protocol.
+//! The watchers of a scope's tasks. A watcher waits for the completion of one task. A task has one
+//! join, so at most one watcher. Adding, removing and notifying one take constant time on average,
+//! however many joins are awaited. `runtime::join::pending` has the protocol.
 
 use std::collections::HashMap;
 use std::ptr::NonNull;

@@ -86,9 +86,9 @@ pub struct Named<V: Variant> {
     hungry: CachePadded<AtomicUsize>,
 }
 
-// SAFETY: a queue used by one thread, or by one thread at a time under a lock, returns each task
-// once. So do the queues of `shared`, by their protocols. A task is put into one queue, or moves
-// from one to another. The locks order a put before the take.
+// SAFETY: a task is put into one queue, or moves from one to another. A queue of one thread, or
+// under a lock, returns each task once. So do the queues of `shared`, by their protocols. The
+// locks, or the link of `TwoLock`, order a put before the take.
 unsafe impl<V: Variant> Pool for Named<V> {
     type Local = <V::Placement as Placement>::Local;
     type Choice = Params;

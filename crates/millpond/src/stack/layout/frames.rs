@@ -49,8 +49,8 @@ const PREFETCH_LEVELS: isize = 16;
 const MAX_STRIDE_LINES: usize = 12;
 
 /// Prefetches a frame above or below `frame`. It assumes that all frames are as far apart as
-/// `frame` and `before`. It omits two lines that are seldom written: the last line of a scope, and
-/// the last line of the parent whose frame comes next.
+/// `frame` and `before`. It omits two seldom written lines: the last ones of a scope and of the
+/// parent whose frame comes next.
 #[cold]
 fn prefetch(frame: *mut Frame, before: *mut Frame, levels: isize) {
     const SELDOM: usize = (size_of::<Frame>() + size_of::<ScopeState>()) / LINE - 1;

@@ -1,5 +1,5 @@
-//! Stack jobs: a worker's work on a stack, in the form of a task. The worker continues with a
-//! stack, or runs a closure that it stole from one. A stolen parent runs on its own stack.
+//! Stack jobs: tasks in which a worker continues with a stack, or runs a closure that it stole from
+//! one. A stolen parent gets an empty stack.
 
 use std::alloc::Layout;
 use std::panic::Location;
