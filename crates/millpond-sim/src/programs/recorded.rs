@@ -1,9 +1,9 @@
 //! A recording as a program.
 //!
 //! A body is cut at each of its waits. The part before the first wait is the body. Each later part
-//! is a child, which waits for the previous part and for whatever the body awaited. The tasks
-//! spawned by a part come after it. Parts do not count as tasks. Thieves can take tasks spawned by
-//! the first part from their spawn on.
+//! is a child, which waits for the previous part and for whatever the body awaited. Tasks spawned
+//! by a later part come after it. Later parts do not count as tasks. Thieves can take tasks spawned
+//! by the first part from their spawn on.
 
 use millpond::depend::Mode::{self, Inout, Read, Write};
 use millpond_trace::{ReadError, Recording, Step};

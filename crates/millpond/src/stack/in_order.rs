@@ -3,8 +3,8 @@
 //!
 //! A thief finds out which tasks wait for which (`stack::thief::scan`). This module holds only what
 //! handles must know: whether a frame uses a version, and which code frees a version whose handle
-//! is gone. The end of a task costs nothing here. A frame keeps a list of its versions in use, and
-//! releases them when all its closures have ended (`Frames::end_uses`).
+//! is gone. The end of a task costs nothing here. The stack keeps a list of its versions in use. It
+//! releases those of a frame when all the frame's closures have ended (`Frames::end_uses`).
 //!
 //! 1. The stack's owner writes the note, without a read-modify-write. Hand-overs of the stack order
 //!    these writes.
@@ -12,8 +12,8 @@
 //! 3. A handle may move to another thread. There, `retire` sets no mark, because the owner would
 //!    need a fence to read it. If the version is not in use then (acquire), no access can be issued
 //!    any more: the handle was the only one. Otherwise `retire` takes the lock of the stack's list
-//!    of orphans. If the version is still in use, it goes on that list, and is freed when the stack
-//!    is empty.
+//!    of orphans. If the version is still in use, it goes on that list, and is freed when the empty
+//!    stack is completed or closed.
 
 use std::cell::Cell;
 use std::ptr::NonNull;

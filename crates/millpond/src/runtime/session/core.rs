@@ -4,20 +4,24 @@
 //! and `Permit` hold counted references to the core.
 //!
 //! 1. *Issuing.* The thread that holds the lock `issuing` owns the scope, like the thread of a
-//!    scope's body. Under the lock it runs no user code except the `==` of reducers, and waits for
-//!    nothing except an inject seat. Lock order: `issuing`, then the inject lock. `current::Visit`
-//!    marks a thread that holds one of these locks, also on a worker. So a `==` that uses a session
-//!    panics before it requests a lock.
-//! 2. *Closing.* The first thread that drops, detaches or closes the session, or drops the runtime,
-//!    takes the lock, sets `closed`, and closes the scope. A spawn that finds `closed` issues
+//!    scope's body. Under the lock it runs no user code except the `==` of reducers. It waits for
+//!    an inject seat, and for locks that others hold briefly: `waits`, `ending`, the scope's end.
+//!    Lock order: `issuing`, then the inject lock, then those. `current::Visit` marks a thread that
+//!    may run a `==` under `issuing` or an inject lock, also on a worker. So a `==` that uses a
+//!    session panics before it requests a lock. One that drops a session or a runtime does not wait
+//!    for `issuing`.
+//! 2. *Closing.* The thread that drops, detaches or closes the session, or drops the runtime, takes
+//!    `issuing`. The first one sets `closed`, and closes the scope. Where a thread must not wait
+//!    for the lock, it gives up if the lock is taken (`close`). A spawn that finds `closed` issues
 //!    nothing: its join has failed.
 //! 3. *The end.* If tasks are outstanding, the closer stores a reference to the core in the scope
 //!    itself before it closes the scope. So the core outlives the tasks, whichever thread drops the
 //!    values. The thread that completes the last task takes that reference (`worker::count`, step
 //!    9) and calls `end`. If there was no task, the closer calls it.
-//! 4. `end` records the completion, releases the claims on handles, and removes the session from
-//!    the runtime's list. Then it notifies the waiters for the end and for room. A waiter for the
-//!    end stores itself in `ending` under that lock, unless it finds `ended`.
+//! 4. `end` records the completion, releases the claims on handles, sets `ended`, and removes the
+//!    session from the runtime's list. Then it notifies the waiters for the end and for room. A
+//!    waiter for the end stores itself in `ending`, under the lock of `ending`, unless it finds
+//!    `ended`.
 //! 5. *Room* (`worker::count`, step 8). A future or a thread that waits for room is in `waits`.
 //!    Under `issuing` it adds itself, requests a notification from the next subtraction, and
 //!    compares the counts with those that it read before. So it sees a completion, sees a returned
@@ -28,9 +32,9 @@
 //!    notifies the list.
 //! 7. In the child of a fork none of this happens and no lock is taken: a thread of the parent may
 //!    hold any of them.
-//! 8. Only the runtime's own drop joins its threads. At its end, the core drops its reference to
-//!    them. If that was the last reference, a body has dropped the runtime, and its worker ends the
-//!    threads.
+//! 8. The last reference to the runtime's threads ends them, and joins all but the current thread.
+//!    That is the runtime's, or that of a core, which drops it at its end: then a body has dropped
+//!    the runtime, and the body's worker joins the others.
 
 use std::mem::ManuallyDrop;
 use std::panic::Location;

@@ -61,8 +61,8 @@ const MIN_SCAN_CLOSURES: u32 = 512;
 const MAX_MISSES: u32 = if cfg!(debug_assertions) { 2 } else { 64 };
 
 /// If a scan from the start checked `n` closures, `n` / 8 scans may resume where the last one
-/// ended. In a short frame, no scan may. On average, each of these scans then checks at most about
-/// ten closures.
+/// ended. If `n` is less than 8, none may. Over the scan and those behind it, a scan then checks
+/// about ten closures on average.
 const CLOSURES_PER_RESUME: u32 = if cfg!(debug_assertions) { 1 } else { 8 };
 
 /// The largest limit of a scan, in closures.
