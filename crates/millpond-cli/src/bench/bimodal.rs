@@ -1,6 +1,6 @@
-//! Does one long task among many short ones delay the others? One task in a thousand takes a
-//! millisecond, the rest 0.2 µs. All are independent and of one kind, so the runtime cannot know
-//! the long ones.
+//! Does one long task among many short ones delay the others? By default, one task in a thousand
+//! takes 1 ms, the others 0.2 µs. All are independent and of one kind, so the runtime cannot tell
+//! which are long.
 
 use super::Request;
 use super::row::Row;

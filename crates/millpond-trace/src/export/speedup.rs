@@ -33,8 +33,8 @@ const STYLE: &str = ".head{font-size:14px;fill:#222;font-weight:bold}.mark{font-
 
 impl Report {
     /// Draws the speed-up by workers as SVG: the bounds by work and span, the prediction T₁/p + T∞,
-    /// and the measurements. `measured` has numbers of workers, and their seconds. All are relative
-    /// to the work plus the runtime's overhead.
+    /// and `measured`: numbers of workers, and their seconds. All are relative to the work plus the
+    /// runtime's overhead.
     ///
     /// ```
     /// use millpond::{Runtime, Spawn};

@@ -7,9 +7,9 @@ use millpond::{Handle, Spawn};
 
 /// Factors the tiles of a lower half.
 ///
-/// Columns are spawned from left to right, each with all its updates (the left-looking order). If
-/// they run in that order, a column's tiles stay in the cache. After a failed pivot the remaining
-/// tasks do nothing.
+/// Columns are spawned from left to right, each with all its updates (left-looking). If they run in
+/// that order, a column's tiles stay in the cache. After a failed pivot, the remaining tasks do
+/// nothing.
 pub fn tasks<'s, S: Spawn<'s>>(s: &S, tiles: &[Vec<Handle<Tile, S::Brand>>], pivot: &'s Pivot) {
     let nt = tiles.len();
     for j in 0..nt {

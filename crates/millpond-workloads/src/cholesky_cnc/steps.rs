@@ -1,9 +1,9 @@
 //! The program as Concurrent Collections: a step per kernel call.
 //!
-//! The item `(i, j, k)` is tile `(i, j)` after `k` updates. The next step that changes the tile has
-//! the item's last use: it takes the tile and changes it in place. So there are never more tiles
-//! than in the half matrix. A factored tile `(i, j, j + 1)` is used once by each step that reads
-//! it, and once by the environment.
+//! The item `(i, j, k)` is tile `(i, j)` after `k` updates. Before the tile is factored, its item
+//! has one use: the next step takes the tile and changes it in place. So there are never more tiles
+//! than in the half matrix. A factored tile `(i, j, j + 1)` has one use for each step that reads
+//! it, and one for the environment.
 
 use crate::Error;
 use crate::cholesky::Pivot;

@@ -1,9 +1,9 @@
 //! Heat in a rod by explicit finite differences: an iterative computation whose dependences form a
 //! diamond ([DDS](crate#sources) §1).
 //!
-//! A point's next temperature is a quarter of each neighbour's plus half of its last one. The rod's
-//! ends keep their temperatures. The rod is cut into tiles. A task computes the next state of one
-//! tile from the last states of the tile and its two neighbours.
+//! A point's next temperature is half of its current one plus a quarter of each neighbour's. The
+//! rod's ends keep their temperatures. The rod is cut into tiles. A task computes the next state of
+//! a tile from the current states of the tile and its two neighbours.
 //!
 //! Nested forks and joins cannot express this without unnecessary waits, such as a barrier after
 //! each step. Here a tile may be many steps ahead of distant ones.

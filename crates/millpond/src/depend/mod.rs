@@ -1,8 +1,7 @@
 //! Dependence schemes: they decide when a task is ready ([TG](crate#sources) §4).
 //!
-//! A scheme orders the accesses to *one version* of one datum. The front end issues a task's
-//! accesses one by one, on the thread that owns the scope. Any worker may release an access at any
-//! time (TG §3.1).
+//! A scheme orders the accesses to *one version* of one datum. The thread that owns the scope
+//! issues a task's accesses one by one. Any worker may release an access at any time (TG §3.1).
 
 use std::ptr::NonNull;
 

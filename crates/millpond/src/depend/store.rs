@@ -1,8 +1,8 @@
 //! The store for a scheme's objects outside versions and records: generations, list nodes.
 //!
 //! The store belongs to the process, not to a runtime: a handle keeps its youngest generation
-//! between scopes, and may outlive its runtime. A worker takes and gives objects through a local
-//! store, which exchanges batches with the process's store. Memory never goes back to the system.
+//! between scopes, and may outlive its runtime. A worker uses a local store, which exchanges
+//! batches with the process's store. Memory never goes back to the system.
 //!
 //! A store is a separate list of addresses, not a chain through the objects. So a thread that gives
 //! an object back does not touch it, and a thread that takes one knows the next ones and prefetches

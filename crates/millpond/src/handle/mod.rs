@@ -28,11 +28,11 @@ pub use version::Version;
 ///
 /// Tasks do not hold a handle. They declare an access to it ([`read`](Handle::read),
 /// [`inout`](Handle::inout), …), and their bodies get the value. A handle can be made before the
-/// runtime and kept in any structure. Several scopes can use it, one after the other. While
-/// accesses are outstanding, the handle belongs to one scope, and other scopes get [`Kind::Busy`].
-/// An open scope gives up an idle handle under the conditions listed there. Between scopes,
-/// [`get`](Handle::get) lends the value, [`get_mut`](Handle::get_mut) borrows it, and
-/// [`into_inner`](Handle::into_inner) takes it.
+/// runtime and kept in any structure. Several scopes can use it in turn. While accesses are
+/// outstanding, it belongs to one scope, and other scopes get [`Kind::Busy`]. An open scope gives
+/// up an idle handle under the conditions listed there. Between scopes, [`get`](Handle::get) lends
+/// the value, [`get_mut`](Handle::get_mut) borrows it, and [`into_inner`](Handle::into_inner) takes
+/// it.
 ///
 /// `B` says which scopes may spawn on the handle. [`Root`] means the scopes opened by
 /// [`Runtime::scope`](crate::Runtime::scope). A handle of a nested task serves only that task's own

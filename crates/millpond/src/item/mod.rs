@@ -1,9 +1,9 @@
 //! Items: values that are put once and waited for (the *full-empty* words of [FP](crate#sources)
 //! §V).
 //!
-//! The value of an [`Item`] stays after the put. A [`CountedItem`] is put with the number of its
-//! uses, and its value is dropped after the last one. A pending task ([`Precondition`]) and a
-//! future ([`Waker`]) may wait for either, before or after the put, from any thread.
+//! An [`Item`] keeps its value after the put. A [`CountedItem`] is put with its number of uses, and
+//! the last use drops or takes the value. A pending task ([`Precondition`]) and a future
+//! ([`Waker`]) may wait for either, before or after the put, from any thread.
 //!
 //! ```
 //! use millpond::{Runtime, Spawn, item::Item};

@@ -41,9 +41,10 @@ pub struct Block {
 
 /// Allocates the blocks of tasks.
 ///
-/// [`Slabs`] and `Named` implement this trait, and other crates can, too. Only the
-/// runtime's workers call the methods: `alloc` once per spawn, `free` once per task. A manager that
-/// frees to the system returns 0 from [`largest_stable`](Memory::largest_stable).
+/// [`Slabs`] and `Named` implement this trait, and other crates can, too. Only the runtime calls
+/// the methods: `alloc` and `free` once per block. Most tasks have one block; a leaf that runs at
+/// its spawn may need none. A manager that frees every block to the system returns 0 from
+/// [`largest_stable`](Memory::largest_stable).
 ///
 /// A `Local` moves from thread to thread with its seat. One thread at a time uses it. The manager
 /// and its local parts are dropped in any order.

@@ -1,5 +1,5 @@
 //! How events get from the event buffers to the sinks. One thread at a time delivers them, and
-//! holds no lock meanwhile.
+//! holds no lock of the recorder meanwhile.
 //!
 //! Sinks are user code. They may use the recorder again, or wait for a thread that uses it and is
 //! not a worker.

@@ -1,10 +1,10 @@
 //! Recording: a [`Sink`] learns what each task did, and when.
 //!
 //! A [`Runtime`](crate::Runtime) records while its [`Recorder`] has a sink. Each worker writes
-//! [`Event`]s to its own event buffer (`record::buffer`). A full event buffer, or one that is
-//! [drained](Recorder::drain), goes to the sinks. The recording contains the scopes opened
+//! [`Event`]s to its own event buffer (`record::buffer`). A buffer that is full or
+//! [drained](Recorder::drain) goes to the sinks. The recording contains the scopes opened
 //! meanwhile, with all their descendants, and what workers did in between. Without a sink,
-//! recording costs one test of a loaded word per task.
+//! recording costs a few tests of loaded words per task.
 //!
 //! The crate `millpond-trace` makes files, reports and pictures from events. Use this module for
 //! your own tools.
@@ -66,10 +66,10 @@ pub trait Sink: Send + Sync {
     /// It must not wait for a worker: if very many events are in transit to the sinks, workers wait
     /// for the sinks.
     ///
-    /// The runtime holds no lock meanwhile. The sink may use the recorder, and drop a [`Recording`]
-    /// of it. Events that it drains go to the sinks after it returns. It cannot open a scope, spawn
-    /// on a session or wait in one: that panics. A panic of a sink is caught, and this sink misses
-    /// these events.
+    /// The recorder holds no lock meanwhile: the sink may use it, and drop a [`Recording`] of it.
+    /// Events that the sink drains go to the sinks after it returns. The caller may be in the
+    /// middle of a spawn, so the sink cannot open a scope, spawn on a session or wait in one: that
+    /// panics. A panic of a sink is caught, and this sink misses these events.
     fn take(&self, track: Track, events: &[Event]);
 }
 

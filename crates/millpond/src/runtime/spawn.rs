@@ -514,8 +514,8 @@ pub trait Spawn<'s>: Sized {
     /// starts. Off by default. A failure that has already happened cancels the scope at once.
     ///
     /// A task of a nested scope counts when it fails, not only when its parent is complete. The
-    /// scope does not return [`Kind::Cancelled`](crate::Kind::Cancelled), but the first failure in
-    /// reference order among those that have happened. Which ones have happened depends on the
+    /// scope returns the first failure in reference order among those that have happened, not
+    /// [`Kind::Cancelled`](crate::Kind::Cancelled). Which ones have happened depends on the
     /// schedule. Running bodies continue, as after [`CancelToken::cancel`].
     ///
     /// ```

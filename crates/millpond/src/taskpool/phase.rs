@@ -4,12 +4,12 @@
 //!
 //! - E1. A worker that finds no task uncounts itself, by a read-modify-write that returns the new
 //!   count.
-//! - E2. If the count is 0, and the pool shows no task after that, the phase is over: the worker
-//!   wakes all others and leaves.
-//! - E3. Otherwise it sleeps, as workers do (`worker::sleep`), until the pool shows a task or no
-//!   worker is counted.
-//! - E4. If no worker is counted, and the pool shows no task after that, it leaves. Otherwise it
-//!   counts itself and searches for a task.
+//! - E2. If the count is 0, and the pool then shows no task, the phase is over: the worker wakes
+//!   all others and leaves.
+//! - E3. If the count is not 0, it sleeps, as workers do (`worker::sleep`), until the pool shows a
+//!   task or no worker is counted.
+//! - E4. If no worker is counted, and the pool then shows no task, it leaves. Otherwise it counts
+//!   itself and searches for a task.
 //!
 //! A worker is counted from before its search until the search has found nothing. Therefore:
 //!

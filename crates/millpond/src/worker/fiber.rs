@@ -317,9 +317,9 @@ impl Drop for Fibers {
     }
 }
 
-/// ThreadSanitizer follows a thread by its stack, so this module reports every switch to it. Its
-/// record of function entries and exits cannot follow, because they are not balanced across a
-/// switch. `CONTRIBUTING.md` says how to switch that record off.
+/// ThreadSanitizer follows a thread by its stack, so this module reports every switch to it.
+/// Function entries and exits are not balanced across a switch, so the sanitizer's record of them
+/// fails. `CONTRIBUTING.md` says how to switch that off.
 #[cfg(millpond_tsan)]
 mod sanitizer {
     use std::ffi::c_void;

@@ -283,8 +283,8 @@ impl ScopeState {
         self.plain.get()
     }
 
-    /// The period since its stack's frame last released its versions. Handles store the epoch in
-    /// which they were noted (`Datum::is_seen_in`). No other scope that a handle meets ever has the
+    /// The period since its stack's frame last released its versions. A handle stores the epoch in
+    /// which it was noted (`Datum::is_seen_in`). No other scope that a handle meets ever has the
     /// same epoch, and none has 0.
     #[inline(always)]
     pub(crate) fn epoch(&self) -> u64 {

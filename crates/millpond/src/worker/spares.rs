@@ -15,14 +15,14 @@
 //! 1. **Lend, with a surplus**: the lender takes 1 from the surplus, by a compare-and-swap. A spare
 //!    that is UP now counts for this seat, and does not rest. It works, or sleeps like a worker
 //!    that finds nothing.
-//! 2. **Lend, without a surplus**: under the lock, the lender takes a spare that rests, or one that
-//!    was never started. It marks that spare UP, and calls or starts it. If there is none, the
-//!    lender keeps its seat; `stay` (step 4) says when it suspends its body instead. If the system
-//!    refuses to start a thread, no lender asks for one again for 100 ms (`AFTER_REFUSAL`).
+//! 2. **Lend, without a surplus**: under the lock, the lender marks a spare UP that rests or was
+//!    never started. Then it calls or starts that spare. If there is none, the lender keeps its
+//!    seat; `stay` (step 4) says when it suspends its body instead. If the system refuses a thread,
+//!    no lender asks for one for 100 ms (`AFTER_REFUSAL`).
 //! 3. **Take back**: the lender adds 1 to the surplus, and rings the spares that are UP. They check
 //!    step 4 after their task.
 //! 4. **Rest**: a spare without suspended bodies takes 1 from the surplus under the lock, if there
-//!    is any. It marks itself as resting, and gives away what it holds for others. It sleeps AWAY
+//!    is any, and marks itself as resting. It gives away what it holds for others, and sleeps AWAY
 //!    (`sleep`) until it is UP again.
 //!
 //! * A lender that finds neither a surplus nor a resting spare has not missed one. Step 4 takes

@@ -24,8 +24,8 @@
 //! after the body was suspended (`Worker::want_stack_job`).
 //!
 //! In the child of a fork, no other thread works for a runtime of the parent. There a scope's only
-//! thread goes from step 1 directly to step 3, through the whole pool, and then to step 4. A body
-//! of a scope that was open at the fork runs nothing.
+//! thread goes from step 1 to step 3, through the whole pool, and then to step 4. A body of a scope
+//! that was open at the fork runs nothing while it waits.
 //!
 //! The end of a session needs all its tasks, like the end of a scope. Step 3 searches for them. The
 //! join of a session's task needs that task, and the tasks that it depends on. The latter are not

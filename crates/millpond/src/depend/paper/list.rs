@@ -22,15 +22,15 @@
 //! Protocol:
 //!
 //! 1. `issue` (one thread) and `release` (any) hold the lock while they use anything but
-//!    `generations`. Only the `issue` of a `write` does not: no other task uses its version (§3.3).
-//! 2. `generations` contains the lock too. Its release has *release* ordering. So a thread that
-//!    loads a value with *acquire* sees everything that happened before the release of an access
-//!    that led to that value.
-//! 3. Only the issuer increases the number of generations. So if the issuer reads 0, it stays 0. If
+//!    `generations`. The `issue` of a `write` does not: no other task uses its version (§3.3).
+//! 2. `generations` contains the lock too, and its release has *release* ordering. So a thread that
+//!    loads a value with *acquire* sees everything before the release of an access that led to that
+//!    value.
+//! 3. Only the issuer increases the number of generations. So if it reads 0, the number stays 0. If
 //!    it reads 1 and the youngest mode shares, an access of that mode may start: the earlier
 //!    generations were released, whether or not the oldest is released meanwhile.
-//! 4. The records of the new oldest generation are taken off the list under the lock, but granted
-//!    after the lock is released: a grant may run other code, such as the pool's.
+//! 4. `release` takes the records of the new oldest generation off the list under the lock. They
+//!    are granted without the lock, because a grant may run other code, such as the pool's.
 //! 5. A task counts its waiting accesses (`Header::unmet`), plus a guard while it is issued. The
 //!    thread that brings the count to 0 owns the task.
 //!

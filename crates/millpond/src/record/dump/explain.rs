@@ -3,8 +3,8 @@
 //! The scheme is not asked, because it would have to be stopped. The unfinished accesses of each
 //! scope and datum are put in reference order. They are divided into versions (at a `write`, or
 //! where the scope has set the datum), and these into generations (`depend::Mode::shares`). An
-//! access that was not granted waits for the preceding generation of its version, if there is one.
-//! Complete accesses are not in the table, so it does not wait for them.
+//! access that was not granted waits for the preceding generation of its version, if any. It does
+//! not wait for complete accesses, which are not in the table.
 
 use std::iter;
 use std::time::Duration;

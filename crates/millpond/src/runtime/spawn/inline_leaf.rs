@@ -131,8 +131,7 @@ impl Records<'_> {
 }
 
 impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
-    /// Runs a leaf now, if that is possible without a task. Otherwise returns its accesses and its
-    /// body.
+    /// Runs a leaf now, if possible without a task. Otherwise returns its accesses and its body.
     // Takes both by value. They are borrowed only if the leaf fails, so they can stay in registers.
     #[inline(always)]
     pub(crate) fn try_run_inline<A, F, O, R>(

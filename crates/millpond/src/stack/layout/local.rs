@@ -8,9 +8,9 @@
 //! Their handles free nothing, and the frame's list of versions in use does not contain them. They
 //! are in use as long as their body, and all that it spawns.
 //!
-//! Most data are small. The small ones are separate ([`Owned::small`]), all of one size. If the
-//! previous datum at a place was left as it was made, nearly all words of the next one are already
-//! there. So a called body (`inline_subtree`) finds the data of the bodies before it.
+//! Most data are small. These are separate ([`Owned::small`]), all of one size. If the previous
+//! datum at a place was left as it was made, nearly all words of the next one are there already. So
+//! a called body (`inline_subtree`) finds the data of the bodies before it.
 
 use std::cell::{Cell, RefCell};
 use std::mem::offset_of;

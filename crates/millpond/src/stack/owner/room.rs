@@ -2,9 +2,9 @@
 //! chunk limits the bytes.
 //!
 //! A frame's limit is an address. When a push reaches it, the orders of the first and the last
-//! closure give an upper bound on the waiting tasks. If the window is full, the leaves that come
-//! next run in place. A parent that comes next is left to thieves, perhaps to this worker, because
-//! it may wait for what the body does next.
+//! closure bound the number of waiting tasks. If the window is full, the leaves that come next run
+//! in place. A parent that comes next is left to thieves, perhaps to this worker, because it may
+//! wait for what the body does next.
 
 use super::run::Stopped;
 use super::scope;

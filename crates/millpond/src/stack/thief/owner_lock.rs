@@ -23,9 +23,9 @@
 //! - O3. loads the word, acquire, and acts on it:
 //!   - OWNED: continues up to its next step.
 //!   - FRESH: makes it OWNED, and wakes a sleeper if there is one (`search`, W1).
-//!   - ASKED: makes it SERVED, scans the stack for the thief (otherwise it would have to wait for
-//!     the thief's scan), and leaves the answer. Then it restores the word, or makes it FRESH if
-//!     the scan found something.
+//!   - ASKED: makes it SERVED, scans the stack for the thief instead of waiting for the thief's
+//!     scan, and leaves the answer. Then it restores the word, or makes it FRESH if the scan found
+//!     something.
 //!   - WALKED: waits for the end of the scan.
 //!
 //! A sentinel that stops its checks makes an OWNED word FRESH (`search`, W4), if no thief is there.

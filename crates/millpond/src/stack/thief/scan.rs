@@ -191,11 +191,11 @@ impl Trail {
         self.used.clear();
     }
 
-    /// Where the trail ends in a frame whose closures from `at` to `end` may be unfinished. There
-    /// is no such place if the first of these closures comes after the trail's end. Otherwise scans
-    /// have seen that closure, which the owner may run, and the closures behind it are still there.
-    /// Several combinations may have the same place in reference order, so nothing is known of two
-    /// of them.
+    /// Where the trail ends, if a scan may resume there in this frame. The frame's closures from
+    /// `at` to `end` may be unfinished. If the first of them comes after the trail's last closure,
+    /// there is no such place. Otherwise scans have seen the first one, which the owner may run,
+    /// and the closures behind it are still there. Combine tasks may share a place in reference
+    /// order, so equal places of two tasks prove nothing.
     fn end(&self, frame: &Frame, shape: usize, at: *mut u8, end: *mut u8) -> Option<*mut u8> {
         let is_here = self.frame == Some(frame.into()) && self.shape == shape;
         let last = self.last.filter(|_| is_here && self.more > 0)?;

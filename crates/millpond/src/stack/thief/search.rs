@@ -1,9 +1,9 @@
 //! A worker as a thief: which stack it asks, how often, and how it watches the stacks while it
 //! sleeps.
 //!
-//! An owner does not announce that its stack holds something to steal, because that would cost a
-//! fence per task. So thieves scan again and again, at growing intervals (this file). These rules
-//! wake sleeping workers:
+//! An owner does not announce that its stack holds something to steal: that would cost a fence per
+//! task. So thieves scan again and again, at growing intervals (this file). These rules wake
+//! sleeping workers:
 //!
 //! - W1. An owner's *first step* is one that finds the word FRESH (`owner_lock`). It is the first
 //!   step after the owner entered the stack, after the stack was empty, after a theft, or after W4.

@@ -1,6 +1,6 @@
-//! A private block of four tasks for each worker, and a public list of such blocks (TP §3.5,
-//! `dq8`). A worker without tasks takes a block from another worker's list. Only the public lists
-//! have locks.
+//! Each worker has a private block of four tasks, and a public list of such blocks (TP §3.5,
+//! `dq8`). A worker without tasks takes blocks from another worker's list: one, or as many as
+//! `share` says. Only the public lists have locks.
 
 use std::collections::VecDeque;
 

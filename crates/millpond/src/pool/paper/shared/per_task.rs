@@ -14,8 +14,8 @@
 //!   the other locks, against that direction. If one of them is held, the thread releases all and
 //!   starts again.
 //!
-//! So threads never wait in a circle. A thread that waits holds only nodes in front of the one it
-//! waits for. No thread that holds a node waits for a node in front of it.
+//! So threads never wait in a circle: a thread waits only for a node behind all nodes that it
+//! holds.
 //!
 //! A node whose task was taken is used again, at the same end. An end without spare nodes takes the
 //! other end's, if that end's lock is free. The memory of a node stays allocated until the list is
