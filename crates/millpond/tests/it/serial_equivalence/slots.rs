@@ -344,6 +344,12 @@ impl<B> Slots<B> {
         single.chain(self.grids.into_iter().flat_map(|tiles| tiles.ids.into_iter().zip(tiles.grid)))
     }
 
+    /// The handle of a task's nth access of some kind. A misused task names one handle twice. It
+    /// may name two handles of one datum.
+    fn find_for(&self, task: &Task, id: Id, nth: usize) -> Found<'_, B> {
+        self.find(id, if task.duplicate().is_some() { 0 } else { nth })
+    }
+
     /// The nth handle of a datum: a parent that reads a datum twice has two handles, and may use
     /// both.
     fn find(&self, id: Id, nth: usize) -> Found<'_, B> {
@@ -389,7 +395,7 @@ impl<B> Slots<B> {
 
     /// The accesses that a task declares.
     pub fn accesses(&self, task: &Task) -> All<'_, B> {
-        let of = |mode| task.of(mode).enumerate().map(move |(nth, one)| self.find(one.slot, nth));
+        let of = |mode| task.of(mode).enumerate().map(move |(nth, one)| self.find_for(task, one.slot, nth));
         let grid =
             self.grids.iter().find(|tiles| task.of(Mode::Inout).map(|one| one.slot).eq(tiles.ids.iter().copied()));
         (
@@ -430,7 +436,7 @@ impl<B> Slots<B> {
         OfLoop {
             changed: uses.changed.map(|one| self.find(one.slot, 0).full().chunks_mut(size)),
             chunks: uses.chunks.map(|one| self.find(one.slot, 0).chunks(size)),
-            read: uses.read.map(|one| self.find(one.slot, 1).read()),
+            read: uses.read.map(|one| self.find_for(task, one.slot, 1).read()),
             shared: uses.shared.map(|one| self.find(one.slot, 0).concurrent()),
         }
     }
