@@ -61,6 +61,8 @@ mod spin;
 pub mod stencil;
 pub mod synthetic;
 mod text;
+pub mod uts;
+pub mod uts_join;
 mod workload;
 
 pub use error::Error;

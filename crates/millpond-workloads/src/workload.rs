@@ -3,7 +3,7 @@
 use crate::options::{Opt, Options, Value};
 use crate::{
     Error, blackscholes, cholesky, cholesky_cnc, denoise, fib, fib_join, fileconcat, grammar, inverse, knary, matmul,
-    nqueens, porting, reduction, routing, stencil, synthetic,
+    nqueens, porting, reduction, routing, stencil, synthetic, uts, uts_join,
 };
 use millpond::Idle;
 use millpond::catalogue::{AnyRuntime, Registry};
@@ -47,6 +47,8 @@ pub static WORKLOADS: &[Workload] = &[
     fib_join::WORKLOAD,
     knary::WORKLOAD,
     nqueens::WORKLOAD,
+    uts::WORKLOAD,
+    uts_join::WORKLOAD,
     stencil::WORKLOAD,
     synthetic::WORKLOAD,
     grammar::WORKLOAD,

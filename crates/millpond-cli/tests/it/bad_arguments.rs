@@ -34,7 +34,7 @@ fn unknown_names_get_the_nearest_valid_ones() {
     refused("run cholesky --tiles 5", "unknown option '--tiles'; the nearest valid: --tile, --idle");
     refused("run fib --worker 5", "unknown option '--worker'; the nearest valid: --workers");
     refused("run matmul --order ikj", "unknown order 'ikj'; the nearest valid: ijk, kij");
-    for workload in ["fib", "knary", "nqueens", "stencil"] {
+    for workload in ["fib", "knary", "nqueens", "uts", "stencil"] {
         let line = format!("run {workload} --tasks closure");
         refused(&line, "unknown tasks 'closure'; the nearest valid: closures; all: portable, closures");
     }
@@ -67,7 +67,7 @@ fn options_in_a_wrong_place() {
 
 #[test]
 fn without_a_near_name_all_valid_ones_are_listed() {
-    let all = "the nearest valid: cholesky, matmul, fib, fib-join, knary, nqueens, stencil, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing";
+    let all = "the nearest valid: cholesky, matmul, fib, fib-join, knary, nqueens, uts, uts-join, stencil, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing";
     refused("run zzz", &format!("unknown workload 'zzz'; {all}"));
     let ran = words("run fib --zzz");
     assert_eq!((ran.status, ran.stdout.as_str()), (2, ""));
@@ -81,7 +81,7 @@ fn without_a_near_name_all_valid_ones_are_listed() {
 fn missing_names_are_listed() {
     refused(
         "run",
-        "a name is missing: expected one of cholesky, matmul, fib, fib-join, knary, nqueens, stencil, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing",
+        "a name is missing: expected one of cholesky, matmul, fib, fib-join, knary, nqueens, uts, uts-join, stencil, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing",
     );
     let suites = "grain, cost, bimodal, idle, bytes, stack, spawn, slow-path, three-gen, task-size, args, matmul-graph, cholesky-graph, pools, memory, stack-alloc, preconditions";
     refused("bench", &format!("a name is missing: expected one of {suites}"));
@@ -179,6 +179,41 @@ fn trees_that_are_none() {
     refused("run knary --k 1000000", &format!("--n 10 is out of range: expected 1..=4 {counted}"));
     refused("run knary --k 3 --r 4", "--r 4 is out of range: expected 0..=3 (the children of a node)");
     refused("run knary --k 0", "invalid value '0' for '--k <N>': expected 1..=1000000");
+}
+
+#[test]
+fn trees_of_uts() {
+    let all = "custom, T1, T2, T3, T4, T5, T1L, T2L, T3L, T1XL, T1XXL, T3XXL, T2XXL, T1WL, T2WL, T3WL";
+    for workload in ["uts", "uts-join"] {
+        let refused = |rest: &str, says: &str| refused(&format!("run {workload} {rest}"), says);
+        refused("--tree t3", &format!("unknown tree 't3'; the nearest valid: T3, T3L, T3WL; all: {all}"));
+        refused("--tree zzz", &format!("unknown tree 'zzz'; the nearest valid: {all}"));
+        let own = "a published tree has its own parameters";
+        refused("--tree T1 --seed 1", &format!("--tree and --seed cannot be used together: {own}"));
+        refused("--tree T3 --shape binomial", &format!("--tree and --shape cannot be used together: {own}"));
+        let shapes = "fixed, linear, exponential, cyclic, binomial, hybrid";
+        refused("--shape zzz", &format!("unknown shape 'zzz'; the nearest valid: {shapes}"));
+        let endless = "such a tree may have no end: expected less than";
+        refused("--shape binomial --q 0.125", &format!("--q 0.125: with --m 8 {endless} 0.125"));
+        refused("--shape hybrid --m 4 --q 0.3", &format!("--q 0.3: with --m 4 {endless} 0.25"));
+        let few = "an exponential tree of so few may have no end: expected more than 1";
+        refused("--shape exponential --b0 1.0", &format!("--b0 1: {few}"));
+    }
+    refused("run uts --shape binomial --q 1.5", "--q 1.5: expected a number in 0..=1");
+    refused("run uts --shape binomial --q -1", "--q -1: expected a number in 0..=1");
+    for b0 in ["nan", "inf", "x", "1000000.1", "-0.5"] {
+        refused(&format!("run uts --b0 {b0}"), &format!("--b0 {b0}: expected a number in 0..=1000000"));
+    }
+    refused("run uts --depth 0", "invalid value '0' for '--depth <N>': expected 1..=1000000");
+    refused("run uts --m 101", "invalid value '101' for '--m <N>': expected 1..=100");
+    refused("run uts --seed 4294967296", "invalid value '4294967296' for '--seed <N>': expected 0..=4294967295");
+    let own = "its own options: --b0, --depth, --seed";
+    refused("run uts --q 0.1", &format!("--shape fixed: a tree of this shape has no q; {own}"));
+    let own = "its own options: --b0, --q, --m, --seed";
+    refused(
+        "run uts --shape binomial --depth 5",
+        &format!("--shape binomial: a tree of this shape has no depth; {own}"),
+    );
 }
 
 #[test]

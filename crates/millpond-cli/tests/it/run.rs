@@ -116,6 +116,38 @@ fn a_stencil_has_the_same_bits_however_it_is_cut() {
 }
 
 #[test]
+fn a_tree_has_the_same_counts_in_every_form() {
+    let custom = |shape: &str, b0, q: Value, m: Value, depth: Value, seed| json!({ "tree": "custom", "shape": shape, "b0": b0, "q": q, "m": m, "depth": depth, "seed": seed });
+    // The counts of another program.
+    let cases = [
+        ("--depth 4", custom("fixed", 4.0, Value::Null, Value::Null, json!(4), 19), [944, 744, 4]),
+        (
+            "--shape binomial --b0 100.5 --seed 42",
+            custom("binomial", 100.5, json!(0.12), json!(8), Value::Null, 42),
+            [981, 870, 17],
+        ),
+        (
+            "--shape hybrid --b0 6 --q 0.234375 --m 4 --depth 4 --seed 1",
+            custom("hybrid", 6.0, json!(0.234375), json!(4), json!(4), 1),
+            [994, 751, 22],
+        ),
+    ];
+    for (line, params, [nodes, leaves, depth]) in cases {
+        for form in ["uts --tasks portable", "uts --tasks closures", "uts --scheme stack", "uts-join --workers 3"] {
+            let mut run = json(&format!("run {form} {line} --json"));
+            if let Some(params) = run["params"].as_object_mut() {
+                params.remove("tasks");
+            }
+            assert_eq!(run["verified"], true, "{form} {line}");
+            assert_eq!(run["params"], params, "{form} {line}");
+            assert_eq!(run["result"], json!({ "nodes": nodes, "leaves": leaves, "depth": depth }), "{form} {line}");
+            let tasks = if form.starts_with("uts-join") { 2 * (leaves - 1) } else { nodes };
+            assert_eq!(run["tasks"], tasks, "{form} {line}");
+        }
+    }
+}
+
+#[test]
 fn options_may_come_before_the_workload() {
     assert_eq!(json("run --json --workers 3 fib --n 5")["config"]["workers"], 3);
 }

@@ -31,6 +31,8 @@ fn cases(name: &str) -> Vec<Options> {
                 .map(|(n, steps, tile)| new().integer("n", n).integer("steps", steps).integer("tile", tile)),
         ),
         "fib" => forms(fibonacci()),
+        "uts" => forms(trees()),
+        "uts-join" => trees(),
         "fib-join" => fibonacci().to_vec(),
         "grammar" => ["k=0", "k=1", "k=15,f=0"].map(|set| new().text("set", set)).to_vec(),
         "cholesky-cnc" => collections(
@@ -76,6 +78,21 @@ fn fibonacci() -> [Options; 6] {
         .map(|(n, cutoff)| Options::new().integer("n", n).integer("cutoff", cutoff))
 }
 
+/// A tree of each shape, a root alone, and a tree of one child per node, with more levels than fit
+/// a stack.
+fn trees() -> Vec<Options> {
+    let geometric = [("fixed", 3, 1), ("linear", 4, 1), ("exponential", 3, 1), ("cyclic", 2, 1), ("fixed", 4, 2)]
+        .map(|(shape, depth, seed)| new_tree(shape, "3").integer("depth", depth).integer("seed", seed));
+    let binomial = [("9", "0.3", 3, 3), ("1", "0.9995", 1, 30)]
+        .map(|(b0, q, m, seed)| new_tree("binomial", b0).text("q", q).integer("m", m).integer("seed", seed));
+    let hybrid = new_tree("hybrid", "3").text("q", "0.2").integer("m", 4).integer("depth", 4).integer("seed", 1);
+    [&geometric[..], &binomial, &[hybrid]].concat()
+}
+
+fn new_tree(shape: &str, b0: &str) -> Options {
+    Options::new().text("shape", shape).text("b0", b0)
+}
+
 /// The cases with portable tasks and with closures.
 fn forms(cases: impl IntoIterator<Item = Options>) -> Vec<Options> {
     let with = |case: &Options| ["portable", "closures"].map(|form| case.clone().text("tasks", form));
@@ -104,7 +121,7 @@ fn every_workload_is_right_with_and_without_tasks() {
     limited(|| {
         let mut jobs = Vec::new();
         for workload in WORKLOADS {
-            let counts = workload.name != "fib-join" && workload.runs_on == RunsOn::Runtime;
+            let counts = !workload.name.ends_with("-join") && workload.runs_on == RunsOn::Runtime;
             for options in cases(workload.name) {
                 let what = format!("{} {options:?}", workload.name);
                 let mut job = (workload.prepare)(&options).expect("a job");
@@ -147,7 +164,7 @@ fn bodies(runtime: &AnyRuntime) -> u64 {
 fn portable_tasks_are_as_many_as_closures() {
     limited(|| {
         let runtime = runtimes(2, 1).next().expect("a scheme");
-        for name in ["fib", "knary", "nqueens", "stencil"] {
+        for name in ["fib", "knary", "nqueens", "stencil", "uts"] {
             for pair in cases(name).chunks(2) {
                 let ran = |options: &Options| {
                     let mut job = (find(name).expect("a workload").prepare)(options).expect("a job");
@@ -177,6 +194,8 @@ fn the_portable_tasks_of_this_crate() {
         "nqueens.fill (leaf: reduce u64)",
         "nqueens.place (parent: reduce u64)",
         "stencil.step (leaf: read Vec<f64>, read Vec<f64>, read Vec<f64>, write Vec<f64>)",
+        "uts.inner (parent: reduce millpond_workloads::uts::tally::Tally)",
+        "uts.leaf (leaf: reduce millpond_workloads::uts::tally::Tally)",
     ];
     assert_eq!(tasks.iter().map(|task| task.replace("alloc::vec::", "")).collect::<Vec<_>>(), expected);
 }
@@ -324,6 +343,8 @@ fn ranges_are_kept() {
         ("knary", "k", 0),
         ("knary", "r", 6),
         ("nqueens", "n", 28),
+        ("uts", "depth", 0),
+        ("uts-join", "m", 101),
         ("stencil", "n", 0),
         ("stencil", "tile", 100_001),
         ("cholesky", "n", u64::MAX),
