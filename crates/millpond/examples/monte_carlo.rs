@@ -1,6 +1,6 @@
-//! A Monte Carlo estimate of π with a custom reducer. Each task fills a private tally, and the
-//! runtime combines the tallies. With `deterministic(true)` the result is the same to the last bit
-//! for any number of workers.
+//! A Monte Carlo estimate of π with a custom reducer. Each task adds its samples to a tally, and
+//! the runtime combines the tallies. With `deterministic(true)` each task has a tally of its own,
+//! and the result is the same to the last bit for any number of workers.
 
 use millpond::{Handle, Reducer, Runtime, Spawn};
 
@@ -51,8 +51,8 @@ fn estimate(workers: usize) -> Result<Tally, Box<dyn std::error::Error>> {
     let tally = Handle::new(Tally::default());
     rt.scope(|s| {
         for seed in 1..=64_u64 {
-            s.spawn(tally.reduce(Merge), move |tally| {
-                let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            s.spawn(tally.accumulate(Merge), move |mut total| {
+                let (tally, mut state) = (total.partial(), seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
                 for _ in 0..10_000 {
                     let (x, y) = (random(&mut state), random(&mut state));
                     tally.add(if x * x + y * y < 1.0 { 4.0 } else { 0.0 });

@@ -35,12 +35,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (n, solutions) = (9, Handle::new(0));
     rt.scope(|s| {
         let stop = s.cancel_token();
-        // A task for each place of the first queen. Each task adds to a private copy, and the
-        // runtime combines the copies.
+        // A task for each place of the first queen. Each task adds to a copy that tasks of a worker
+        // share, and the runtime combines the copies.
         for column in 0..n {
             let (queen, stop) = (1 << column, stop.clone());
-            s.task("place").index([column as usize]).spawn(solutions.reduce(Sum), move |sum| {
-                *sum += count(n, 1, queen, queen << 1, queen >> 1, &stop);
+            s.task("place").index([column as usize]).spawn(solutions.accumulate(Sum), move |mut sum| {
+                sum.add(count(n, 1, queen, queen << 1, queen >> 1, &stop));
             });
         }
     })?;

@@ -27,7 +27,7 @@
 //! number of workers. You write no locks, no events and no edges. A closure can reach only the data
 //! that it receives, so the compiler proves that a task touches only what it declared.
 //!
-//! **There are six kinds of access.** Tasks that use the same handle wait for each other only if
+//! **There are seven kinds of access.** Tasks that use the same handle wait for each other only if
 //! they must:
 //!
 //! | access | the body gets | runs at once with |
@@ -37,7 +37,8 @@
 //! | [`h.inout()`](Handle::inout) | `&mut T` | nothing |
 //! | [`h.commutative()`](Handle::commutative) | `&mut T` | nothing; other commutative tasks run before or after it |
 //! | [`h.concurrent()`](Handle::concurrent) | `&T` | other concurrent tasks |
-//! | [`h.reduce(Sum)`](Handle::reduce) | `&mut T`, a private copy | other reductions; the runtime combines the copies |
+//! | [`h.accumulate(Sum)`](Handle::accumulate) | [`Acc<T>`](Acc), to add to; a parent an [`Accumulator`] | other tasks that accumulate or reduce by an equal reducer; the runtime combines about one copy per worker |
+//! | [`h.reduce(Sum)`](Handle::reduce) | `&mut T`, a private copy | the same; the runtime combines one copy per task |
 //!
 //! A task declares one access, a tuple of up to 20, an array, a `Vec` or an `Option`, nested at
 //! will:
@@ -56,7 +57,9 @@
 //! ```
 //!
 //! If the order of updates does not matter, tasks need not wait for it. `commutative` tasks take
-//! turns in any order. `reduce` gives each task a private copy that starts at the identity.
+//! turns in any order. If bodies only add, use `accumulate`: a body adds to a copy, which the tasks
+//! of a worker use one after the other. `reduce` gives each task a private copy that starts at the
+//! identity.
 //!
 //! ```
 //! # use millpond::{Handle, Max, Runtime, Spawn, Sum};
@@ -64,9 +67,10 @@
 //! let (total, largest, seen) = (Handle::new(0), Handle::new(0), Handle::new(Vec::new()));
 //! rt.scope(|s| {
 //!     for n in [3, 1, 2] {
-//!         s.spawn((total.reduce(Sum), largest.reduce(Max)), move |(total, largest)| {
-//!             *total += n;
-//!             *largest = n.max(*largest);
+//!         let accesses = (total.accumulate(Sum), largest.accumulate(Max));
+//!         s.spawn(accesses, move |(mut total, mut largest)| {
+//!             total.add(n);
+//!             largest.add(n);
 //!         });
 //!         s.spawn(seen.commutative(), move |seen| seen.push(n));
 //!     }
@@ -137,7 +141,8 @@
 //! The runtime does not order accesses through statics, captured mutexes and atomics, interior
 //! mutability inside a `T`, two handles over one `Arc`, or `unsafe`. The result is the serial
 //! program's only if commutative bodies, concurrent bodies and reducers commute. (With
-//! [`deterministic`](Builder::deterministic), reducers need only be associative.)
+//! [`deterministic`](Builder::deterministic), reducers need only be associative.) A body that
+//! accumulates must only add to what [`Acc::partial`] lends: its content depends on the schedule.
 //!
 //! A body may wait while it holds a lock, a `RefCell` borrow or a thread-local. The wait may be
 //! [`join`], [`wait`](Spawn::wait), [`wait_on`](Spawn::wait_on), an inner scope or a full window.
@@ -182,7 +187,8 @@
 //! * [`item`]: values that are put once, and waited for by pending tasks and futures.
 //! * [`Runtime::dump`]: what is unfinished, and what it waits for; on a signal, too
 //!   (`Builder::dump_on_signal`).
-//! * [`CancelToken`], [`Reducer`].
+//! * [`Reducer`], [`Acc`], [`Accumulator`]: how values are combined, and what tasks add to.
+//! * [`CancelToken`].
 //! * `StackEngine`: the dataflow stack. `catalogue`: the exchangeable parts, by name.
 //! * [`taskpool`]: a task pool and nothing else, without handles and scopes.
 //! * [`pool`], [`memory`], [`depend`]: the traits of the parts, and their members.
@@ -242,8 +248,8 @@ pub use each::for_each;
 pub use error::{Error, Kind, Label};
 pub use grid::Grid;
 pub use handle::access::{
-    Access, Accesses, ArgsOf, CanRead, CanShare, CanWrite, Commutative, ConcOnly, Concurrent, Full, In, Inout, Out,
-    Read, ReadOnly, Reduce, Root, Write, WriteOnly, all,
+    Acc, Access, Accesses, Accumulate, Accumulator, ArgsOf, CanRead, CanShare, CanWrite, Commutative, ConcOnly,
+    Concurrent, Contribution, Full, In, Inout, Out, Read, ReadOnly, Reduce, Root, Write, WriteOnly, all,
 };
 pub use handle::reduction::{And, Append, Bits, Collects, Max, Min, Number, Or, Prod, Reducer, Sum};
 pub use handle::{Handle, Lent};

@@ -193,10 +193,17 @@ fn trees_of_uts() {
         refused("--tree T3 --shape binomial", &format!("--tree and --shape cannot be used together: {own}"));
         let shapes = "fixed, linear, exponential, cyclic, binomial, hybrid";
         refused("--shape zzz", &format!("unknown shape 'zzz'; the nearest valid: {shapes}"));
-        let endless = "such a tree may have no end: expected less than";
-        refused("--shape binomial --q 0.125", &format!("--q 0.125: with --m 8 {endless} 0.125"));
-        refused("--shape hybrid --m 4 --q 0.3", &format!("--q 0.3: with --m 4 {endless} 0.25"));
-        let few = "an exponential tree of so few may have no end: expected more than 1";
+        let endless = "such a tree may have no end: expected at most";
+        refused("--shape binomial --q 0.125", &format!("--q 0.125: with --m 8 {endless} 0.12499999953433871"));
+        refused("--shape hybrid --m 4 --q 0.3", &format!("--q 0.3: with --m 4 {endless} 0.2499999995343387"));
+        // A node's uniform number has 31 bits, so this `q` has the effect of 0.125.
+        refused(
+            "--shape binomial --q 0.1249999999",
+            &format!("--q 0.1249999999: with --m 8 {endless} 0.12499999953433871"),
+        );
+        let most = words(&format!("run {workload} --shape binomial --b0 0 --q 0.12499999953433871"));
+        assert_eq!((most.status, most.stderr.as_str()), (0, ""));
+        let few = "with at most 1 child on average, an exponential tree may have no end: expected more than 1";
         refused("--shape exponential --b0 1.0", &format!("--b0 1: {few}"));
     }
     refused("run uts --shape binomial --q 1.5", "--q 1.5: expected a number in 0..=1");

@@ -36,6 +36,9 @@ fn every_workload_has_a_profile() {
         ("fib-join --n 10", 0),
         ("knary --n 4 --k 3 --r 1", 40),
         ("nqueens --n 5", 26),
+        ("uts --depth 4", 944),
+        ("uts --depth 4 --tasks closures", 944),
+        ("uts-join --depth 4", 0),
         ("stencil --n 50 --steps 5 --tile 13", 20),
         ("porting --tasks 50 --gets 3", 50),
         ("porting --tasks 50 --gets 3 --preconditions eager --blocked fiber", 50),
@@ -217,7 +220,7 @@ fn a_recording_or_a_workload() {
     fails(
         &["profile"],
         2,
-        "expected --read FILE or one of cholesky, matmul, fib, fib-join, knary, nqueens, stencil, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing",
+        "expected --read FILE or one of cholesky, matmul, fib, fib-join, knary, nqueens, uts, uts-join, stencil, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing",
     );
     fails(&["profile", "cholesk"], 2, "unknown workload 'cholesk'; the nearest valid: cholesky, cholesky-cnc");
 }

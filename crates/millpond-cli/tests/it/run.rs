@@ -120,19 +120,28 @@ fn a_tree_has_the_same_counts_in_every_form() {
     let custom = |shape: &str, b0, q: Value, m: Value, depth: Value, seed| json!({ "tree": "custom", "shape": shape, "b0": b0, "q": q, "m": m, "depth": depth, "seed": seed });
     // The counts of another program.
     let cases = [
-        ("--depth 4", custom("fixed", 4.0, Value::Null, Value::Null, json!(4), 19), [944, 744, 4]),
+        ("--depth 4", custom("fixed", 4.0, Value::Null, Value::Null, json!(4), 19), [944, 744, 4], 1486),
         (
             "--shape binomial --b0 100.5 --seed 42",
             custom("binomial", 100.5, json!(0.12), json!(8), Value::Null, 42),
             [981, 870, 17],
+            1738,
         ),
         (
             "--shape hybrid --b0 6 --q 0.234375 --m 4 --depth 4 --seed 1",
             custom("hybrid", 6.0, json!(0.234375), json!(4), json!(4), 1),
             [994, 751, 22],
+            1500,
+        ),
+        // Deeper than one round of `uts-join`.
+        (
+            "--shape hybrid --b0 6 --q 0.234375 --m 4 --depth 6 --seed 1",
+            custom("hybrid", 6.0, json!(0.234375), json!(4), json!(6), 1),
+            [5522, 4150, 72],
+            8366,
         ),
     ];
-    for (line, params, [nodes, leaves, depth]) in cases {
+    for (line, params, [nodes, leaves, depth], branches) in cases {
         for form in ["uts --tasks portable", "uts --tasks closures", "uts --scheme stack", "uts-join --workers 3"] {
             let mut run = json(&format!("run {form} {line} --json"));
             if let Some(params) = run["params"].as_object_mut() {
@@ -141,10 +150,16 @@ fn a_tree_has_the_same_counts_in_every_form() {
             assert_eq!(run["verified"], true, "{form} {line}");
             assert_eq!(run["params"], params, "{form} {line}");
             assert_eq!(run["result"], json!({ "nodes": nodes, "leaves": leaves, "depth": depth }), "{form} {line}");
-            let tasks = if form.starts_with("uts-join") { 2 * (leaves - 1) } else { nodes };
+            let tasks = if form.starts_with("uts-join") { branches } else { nodes };
             assert_eq!(run["tasks"], tasks, "{form} {line}");
         }
     }
+}
+
+#[test]
+fn negative_zero_is_zero() {
+    let run = json("run uts --b0 -0 --json");
+    assert!(run["params"]["b0"].as_f64().is_some_and(f64::is_sign_positive), "{run}");
 }
 
 #[test]

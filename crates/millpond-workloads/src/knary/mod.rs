@@ -65,7 +65,7 @@ impl Job for Knary {
         probe.start();
         let done = on_runtime!(runtime, rt => rt.scope(|s| match self.form {
             Form::Portable => portable(s, self.params, visited.reduce(Sum)),
-            Form::Closures => tasks(s, self.params, visited.reduce(Sum)),
+            Form::Closures => tasks(s, self.params, visited.accumulate(Sum)),
         }));
         probe.stop();
         done?;

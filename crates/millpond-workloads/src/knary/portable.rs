@@ -4,13 +4,16 @@
 
 use super::Params;
 use super::serial::{ITERATIONS, serial};
-use super::tasks::{Visited, leaf_levels};
+use super::tasks::leaf_levels;
 use crate::spin::work;
-use millpond::{In, Spawn, Sum};
+use millpond::{Access, In, Reduce, Spawn, Sum};
 use millpond_dist::portable::{One, Registered, Takes};
 use millpond_dist::{Args, Cw, Handles, ParentScope, Portable, PortableParent, R, Rw, SpawnPortable, portable};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
+
+/// The count of visited nodes, as a reduction: portable tasks cannot accumulate.
+type Visited<'h, B> = Access<'h, u64, Reduce<Sum>, B>;
 
 /// Visits the tree, and adds its nodes to `visited`.
 pub fn portable<'s, S: Spawn<'s>>(s: &S, params: Params, visited: Visited<'_, S::Brand>) {

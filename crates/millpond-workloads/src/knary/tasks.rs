@@ -5,39 +5,42 @@
 use super::serial::{ITERATIONS, serial};
 use super::{Params, nodes};
 use crate::spin::work;
-use millpond::{Access, Accesses, Reduce, Spawn, Sum};
-
-/// The count of visited nodes, as a reduction.
-pub(super) type Visited<'h, B> = Access<'h, u64, Reduce<Sum>, B>;
+use millpond::{Access, Accesses, Accumulate, Accumulator, Spawn, Sum};
 
 /// Visits the tree, and adds its nodes to `visited`.
-pub fn tasks<'s, S: Spawn<'s>>(s: &S, params: Params, visited: Visited<'_, S::Brand>) {
-    let turn = s.handle(());
-    node(s, params, params.n, 0, turn.inout(), visited);
+pub fn tasks<'s, S: Spawn<'s>>(s: &S, params: Params, visited: Access<'_, u64, Accumulate<Sum>, S::Brand>) {
+    if params.n <= leaf_levels(params) {
+        s.spawn(visited, move |mut visited| visited.add(serial(params, params.n)));
+    } else {
+        s.nest(visited, move |s, visited| children(s, params, params.n, &visited));
+    }
 }
 
-/// Visits a subtree of `levels` levels in its turn. Adds its nodes and `above` to `visited`.
-fn node<'s, S, T>(s: &S, params: Params, levels: u64, above: u64, turn: T, visited: Visited<'_, S::Brand>)
+/// Visits the root of a subtree of `levels` levels, and spawns a task for each child.
+fn children<'s, S: Spawn<'s>>(s: &S, params: Params, levels: u64, visited: &Accumulator<u64, Sum, S::Brand>) {
+    work(ITERATIONS);
+    visited.add(1);
+    let turn = s.handle(());
+    for _ in 0..params.r {
+        node(s, params, levels - 1, turn.inout(), visited);
+    }
+    for _ in params.r..params.k {
+        node(s, params, levels - 1, turn.read(), visited);
+    }
+}
+
+/// Visits a subtree in its turn.
+fn node<'s, S, T>(s: &S, params: Params, levels: u64, turn: T, visited: &Accumulator<u64, Sum, S::Brand>)
 where
     S: Spawn<'s>,
     T: Accesses<'s, S::Brand>,
 {
+    let accesses = (turn, visited.accumulate());
     if levels <= leaf_levels(params) {
-        s.spawn((turn, visited), move |(_, visited)| *visited += above + serial(params, levels));
-        return;
+        s.spawn(accesses, move |(_, mut visited)| visited.add(serial(params, levels)));
+    } else {
+        s.nest(accesses, move |s, (_, visited)| children(s, params, levels, &visited));
     }
-    s.nest((turn, visited), move |s, (_, visited)| {
-        work(ITERATIONS);
-        // A parent could reach the sum only by waiting, so its first child adds the parent to it.
-        let above = |child| if child == 0 { above + 1 } else { 0 };
-        let turn = s.handle(());
-        for child in 0..params.r {
-            node(s, params, levels - 1, above(child), turn.inout(), visited.reduce(Sum));
-        }
-        for child in params.r..params.k {
-            node(s, params, levels - 1, above(child), turn.read(), visited.reduce(Sum));
-        }
-    });
 }
 
 /// The maximum number of levels of a subtree in one task.

@@ -53,7 +53,7 @@ impl Program for Queens {
         let done = on_runtime!(runtime, rt => rt.scope(|s| {
             begun.for_each(|board| match form {
                 Form::Portable => portable(s, board, params.cutoff, total.reduce(Sum)),
-                Form::Closures => tasks(s, board, params.cutoff, total.reduce(Sum)),
+                Form::Closures => tasks(s, board, params.cutoff, total.accumulate(Sum)),
             });
         }));
         probe.stop();

@@ -1,19 +1,26 @@
 //! The task program: one task per legal placement. Each adds its count to one sum.
 
 use super::{Board, serial_below};
-use millpond::{Access, Reduce, Spawn, Sum};
+use millpond::{Access, Accumulate, Accumulator, Spawn, Sum};
 
 /// Adds the number of ways to fill the board to `total`.
-pub fn tasks<'s, S: Spawn<'s>>(s: &S, board: Board, cutoff: u64, total: Access<'_, u64, Reduce<Sum>, S::Brand>) {
+pub fn tasks<'s, S: Spawn<'s>>(s: &S, board: Board, cutoff: u64, total: Access<'_, u64, Accumulate<Sum>, S::Brand>) {
     if is_leaf(board, cutoff) {
-        s.spawn(total, move |total| *total += serial_below(board));
-        return;
+        s.spawn(total, move |mut total| total.add(serial_below(board)));
+    } else {
+        s.nest(total, move |s, total| place(s, board, cutoff, &total));
     }
-    s.nest(total, move |s, total| {
-        for next in board.placements() {
-            tasks(s, next, cutoff, total.reduce(Sum));
+}
+
+/// Spawns a task for each placement.
+fn place<'s, S: Spawn<'s>>(s: &S, board: Board, cutoff: u64, total: &Accumulator<u64, Sum, S::Brand>) {
+    for next in board.placements() {
+        if is_leaf(next, cutoff) {
+            s.spawn(total.accumulate(), move |mut total| total.add(serial_below(next)));
+        } else {
+            s.nest(total.accumulate(), move |s, total| place(s, next, cutoff, &total));
         }
-    });
+    }
 }
 
 /// Whether the board is filled without further tasks.

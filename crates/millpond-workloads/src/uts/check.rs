@@ -11,7 +11,7 @@ pub struct Published {
     pub tree: Tree,
     /// The number of its nodes.
     pub nodes: u64,
-    /// The number of its leaves, if published.
+    /// The number of its leaves, if known.
     pub leaves: Option<u64>,
     /// Its depth, if published.
     pub depth: Option<u64>,
@@ -26,6 +26,16 @@ impl Published {
     pub fn agrees(&self, tally: Tally) -> bool {
         let agrees = |published: Option<u64>, counted| published.is_none_or(|published| published == counted);
         tally.nodes == self.nodes && agrees(self.leaves, tally.leaves) && agrees(self.depth, tally.depth)
+    }
+
+    /// Lower bounds of the counts, exact if they are known. At least half of the nodes of a
+    /// published tree are leaves.
+    pub(super) fn least(&self) -> Tally {
+        Tally {
+            nodes: self.nodes,
+            leaves: self.leaves.unwrap_or(self.nodes / 2),
+            depth: self.depth.unwrap_or_default(),
+        }
     }
 }
 
@@ -50,7 +60,7 @@ pub const PUBLISHED: &[Published] = &[
     Published::new("T5", geometric(Shape::Linear, 20, 4.0, 34), 4_147_582, 2_181_318, 20),
     Published::new("T1L", geometric(Shape::Fixed, 13, 4.0, 29), 102_181_082, 81_746_377, 13),
     Published::new("T2L", geometric(Shape::Cyclic, 23, 7.0, 220), 96_793_510, 53_791_152, 67),
-    // Here `q * m` is greater than 1, but this seed has an end.
+    // Here `q * m` is greater than 1, but the tree of this seed is finite.
     Published::new("T3L", binomial(0.200_014, 5, 7), 111_345_631, 89_076_904, 17_844),
     Published::new("T1XL", geometric(Shape::Fixed, 15, 4.0, 29), 1_635_119_272, 1_308_100_063, 15),
     Published {
@@ -60,7 +70,14 @@ pub const PUBLISHED: &[Published] = &[
         leaves: None,
         depth: Some(15),
     },
-    Published { name: "T3XXL", tree: binomial(0.499_995, 2, 316), nodes: 2_793_220_501, leaves: None, depth: None },
+    Published {
+        name: "T3XXL",
+        tree: binomial(0.499_995, 2, 316),
+        nodes: 2_793_220_501,
+        // Not published, but it follows from the number of nodes.
+        leaves: Some(1_396_611_250),
+        depth: None,
+    },
     Published::new("T2XXL", binomial(0.499_999_995, 2, 0), 10_612_052_303, 5_306_027_151, 216_370),
     Published::new("T1WL", geometric(Shape::Fixed, 18, 4.0, 19), 270_751_679_750, 216_601_257_283, 18),
     Published::new("T2WL", binomial(0.499_999_999_5, 2, 559), 295_393_891_003, 147_696_946_501, 1_021_239),
@@ -81,6 +98,13 @@ mod tests {
             assert_eq!(below % u64::from(tree.m), 0, "{name}");
             let inner = 1 + below / u64::from(tree.m);
             assert!(leaves.is_none_or(|leaves| leaves == nodes - inner), "{name}");
+        }
+    }
+
+    #[test]
+    fn at_least_half_of_the_nodes_are_leaves() {
+        for Published { name, nodes, leaves, .. } in PUBLISHED {
+            assert!(leaves.is_none_or(|leaves| leaves >= nodes / 2), "{name}");
         }
     }
 

@@ -1,9 +1,13 @@
-//! Unbalanced tree search: counts the nodes, the leaves and the levels of a random tree whose
+//! Unbalanced tree search: counts the nodes and leaves, and finds the depth, of a random tree whose
 //! subtrees have very different sizes.
 //!
-//! Nothing but its hash determines how large a subtree is, so no program can divide the work in
-//! advance. (S. Olivier, J. Huan, J. Liu, J. Prins, J. Dinan, P. Sadayappan, C.-W. Tseng, "UTS: an
-//! unbalanced tree search benchmark", LCPC 2006.)
+//! Only the hash determines a subtree's size, so no program can divide the work in advance. (S.
+//! Olivier, J. Huan, J. Liu, J. Prins, J. Dinan, P. Sadayappan, C.-W. Tseng, "UTS: an unbalanced
+//! tree search benchmark", LCPC 2006.)
+//!
+//! This is a part of UTS 1.1. A hybrid tree always begins linear, and turns binomial at half of its
+//! depth (no `-a`, no `-f`). There is no type BALANCED. A node has no work except its hash (no
+//! `-g`).
 
 mod check;
 mod params;
@@ -48,15 +52,16 @@ impl Program for Uts {
         count(tally)
     }
 
-    fn tasks(tree: Tree, form: Form, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<Tally, Error> {
+    fn tasks(tree: Tree, form: Form, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<(Tally, u64), Error> {
         let total = Handle::new(Tally::default());
         probe.start();
         let done = on_runtime!(runtime, rt => rt.scope(|s| match form {
             Form::Portable => portable(s, tree, total.reduce(Merge)),
-            Form::Closures => tasks(s, tree, total.reduce(Merge)),
+            Form::Closures => tasks(s, tree, total.accumulate(Merge)),
         }));
         probe.stop();
         done?;
-        Ok(total.into_inner()?)
+        let tally = total.into_inner()?;
+        Ok((tally, count(tally)))
     }
 }

@@ -1,4 +1,4 @@
-use super::tree::MAX_CHILDREN;
+use super::tree::{MAX_CHILDREN, VALUES};
 use super::{PUBLISHED, Published, Shape, Tree};
 use crate::Error;
 use crate::form::TASKS;
@@ -36,18 +36,27 @@ const SHAPES: [&str; Shape::ALL.len()] = {
     names
 };
 
-const TREE: Opt =
-    Opt { name: "tree", help: "A published tree, or the one of the options for its shape", kind: Kind::Choice(&NAMES) };
+const TREE: Opt = Opt {
+    name: "tree",
+    help: "A published tree, or `custom`: the tree of the options below",
+    kind: Kind::Choice(&NAMES),
+};
 const SHAPE: Opt = Opt { name: "shape", help: "The rule for the number of children", kind: Kind::Choice(&SHAPES) };
 const B0: Opt = Opt::text("b0", "B", "Children of the root, on average [default: 4, or 2000 if binomial]");
-const Q: Opt = Opt::text("q", "Q", "Probability that a node of a binomial tree has children [default: 0.12]");
+const Q: Opt = Opt::text("q", "Q", "Probability that a node of a binomial or hybrid tree has children [default: 0.12]");
 const M: Opt = Opt::integer(
     "m",
-    "Children of a node of a binomial tree that has some [default: 8]",
+    "Children of a node that has any, in a binomial or hybrid tree [default: 8]",
     (1, MAX_CHILDREN as u64),
     None,
 );
-const DEPTH: Opt = Opt::integer("depth", "The depth that the other shapes refer to [default: 6]", (1, MAX_DEPTH), None);
+const DEPTH: Opt = Opt::integer(
+    "depth",
+    "Maximum depth (fixed, linear), period (cyclic), depth of mean 1 (exponential), \
+     twice the depth where binomial begins (hybrid) [default: 6]",
+    (1, MAX_DEPTH),
+    None,
+);
 const SEED: Opt = Opt::integer("seed", "Seed of the tree [default: 19]", (0, u32::MAX as u64), None);
 
 /// The options for a tree.
@@ -109,13 +118,16 @@ fn custom(options: &Options) -> Result<Tree, Error> {
         depth: options.get_integer(&DEPTH)?.unwrap_or(6) as u32,
         seed: options.get_integer(&SEED)?.unwrap_or(19) as u32,
     };
-    if shape.is_binomial() && tree.q * f64::from(tree.m) >= 1.0 {
-        let most = short(1.0 / f64::from(tree.m));
-        let why = format!("with --m {} such a tree may have no end: expected less than {most}", tree.m);
+    let m = f64::from(tree.m);
+    // A node has children for `ceil(q * VALUES)` values of its uniform number.
+    if shape.is_binomial() && (tree.q * VALUES).ceil() * m >= VALUES {
+        let most = short(((VALUES / m).ceil() - 1.0) / VALUES);
+        let why = format!("with --m {m} such a tree may have no end: expected at most {most}");
         return Err(Error::Value { option: Q.name, value: short(tree.q), why });
     }
     if shape == Shape::Exponential && tree.b0 <= 1.0 {
-        let why = "an exponential tree of so few may have no end: expected more than 1".to_owned();
+        let why =
+            "with at most 1 child on average, an exponential tree may have no end: expected more than 1".to_owned();
         return Err(Error::Value { option: B0.name, value: short(tree.b0), why });
     }
     Ok(tree)
@@ -140,7 +152,8 @@ fn number(options: &Options, opt: &Opt, max: f64) -> Result<Option<f64>, Error> 
     if !options.has(opt) {
         return Ok(None);
     }
-    let valid = text.parse().ok().filter(|number| (0.0..=max).contains(number));
+    // `abs` turns -0 into 0.
+    let valid = text.parse().ok().filter(|number| (0.0..=max).contains(number)).map(f64::abs);
     let why = || format!("expected a number in 0..={max}");
     valid.map(Some).ok_or_else(|| Error::Value { option: opt.name, value: text.to_owned(), why: why() })
 }

@@ -1,6 +1,6 @@
 //! The shared parts of both workloads on these trees: a job with the counts.
 
-use super::{Params, Tally, Tree, serial};
+use super::{Params, Published, Tally, Tree, serial};
 use crate::Error;
 use crate::form::Form;
 use crate::options::{Options, Value};
@@ -15,16 +15,18 @@ pub(crate) trait Program: 'static {
     /// Whether its tasks can be portable, too.
     const HAS_FORMS: bool;
 
-    /// The number of its tasks, for a tree of these counts.
+    /// The minimum number of its tasks, for a tree of at least these counts.
     fn count(tally: Tally) -> u64;
-    /// The counts by tasks. If the workload has two forms, `form` selects one.
-    fn tasks(tree: Tree, form: Form, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<Tally, Error>;
+    /// The counts by tasks, and the number of tasks. If the workload has two forms, `form` selects
+    /// one.
+    fn tasks(tree: Tree, form: Form, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<(Tally, u64), Error>;
 }
 
 /// Checks the options.
 pub(crate) fn prepare<P: Program>(options: &Options) -> Result<Box<dyn Job>, Error> {
     let (params, form) = (Params::new(options)?, Form::new(options));
-    Ok(Box::new(Search::<P> { params, form, answer: None, serial: OnceCell::new(), program: PhantomData }))
+    let (answer, tasks, serial) = (None, None, OnceCell::new());
+    Ok(Box::new(Search::<P> { params, form, answer, tasks, serial, program: PhantomData }))
 }
 
 struct Search<P> {
@@ -32,6 +34,8 @@ struct Search<P> {
     form: Form,
     /// The last answer.
     answer: Option<Tally>,
+    /// The number of tasks in the last run.
+    tasks: Option<u64>,
     /// The answer of the serial program.
     serial: OnceCell<Tally>,
     program: PhantomData<P>,
@@ -51,12 +55,16 @@ impl<P: Program> Job for Search<P> {
         params
     }
 
+    /// Before the first run, a lower bound. For a published tree it does not run the serial
+    /// program, which would take hours for the largest ones.
     fn tasks(&self) -> u64 {
-        P::count(self.answer.unwrap_or_else(|| self.known()))
+        let least = || self.params.published.map_or_else(|| self.known(), Published::least);
+        self.tasks.unwrap_or_else(|| P::count(least()))
     }
 
     fn run(&mut self, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<(), Error> {
-        self.answer = Some(P::tasks(self.params.tree, self.form, runtime, probe)?);
+        let (answer, tasks) = P::tasks(self.params.tree, self.form, runtime, probe)?;
+        (self.answer, self.tasks) = (Some(answer), Some(tasks));
         Ok(())
     }
 

@@ -11,9 +11,7 @@ pub fn serial(tree: &Tree) -> Tally {
 pub fn serial_below(tree: &Tree, node: Node) -> Tally {
     let (mut tally, mut stack) = (Tally::default(), vec![node]);
     while let Some(node) = stack.pop() {
-        tally.nodes += 1;
-        tally.leaves += u64::from(node.children == 0);
-        tally.depth = tally.depth.max(node.depth.into());
+        tally = tally.and(Tally::of(&node));
         stack.extend((0..node.children).map(|child| tree.child(&node, child)));
     }
     tally
@@ -35,6 +33,8 @@ mod tests {
         assert_eq!(of(Shape::Fixed, 4.0, none, 1, 19), (6, 5, 1));
         assert_eq!(of(Shape::Fixed, 4.0, none, 5, 19), (3987, 3232, 5));
         assert_eq!(of(Shape::Linear, 4.0, none, 10, 34), (5577, 3111, 10));
+        // The default tree of UTS.
+        assert_eq!(of(Shape::Linear, 4.0, none, 6, 0), (1732, 1050, 6));
         assert_eq!(of(Shape::Cyclic, 6.0, none, 6, 502), (4988, 3086, 31));
         assert_eq!(of(Shape::Exponential, 4.0, none, 8, 1), (3216, 1651, 24));
         assert_eq!(of(Shape::Binomial, 100.0, (0.12, 8), 0, 42), (981, 870, 17));

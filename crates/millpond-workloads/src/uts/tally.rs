@@ -1,5 +1,6 @@
 //! The counts of a tree, and their reduction.
 
+use super::Node;
 use crate::options::Value;
 use millpond::Reducer;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,11 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// The counts of a node alone.
+    pub(crate) fn of(node: &Node) -> Self {
+        Self { nodes: 1, leaves: u64::from(node.children == 0), depth: node.depth.into() }
+    }
+
     /// The counts of both parts.
     #[must_use]
     pub fn and(self, other: Self) -> Self {

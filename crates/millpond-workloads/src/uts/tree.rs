@@ -1,5 +1,4 @@
-//! The trees. A node is a SHA-1 digest, from which follow the number of its children and their
-//! digests.
+//! The trees. A node's SHA-1 digest determines the number of its children and their digests.
 
 use serde::{Deserialize, Serialize};
 use sha1_smol::Sha1;
@@ -8,7 +7,10 @@ use std::f64::consts::TAU;
 /// The maximum number of children of a node, except for the root of a binomial tree.
 pub(super) const MAX_CHILDREN: u32 = 100;
 
-/// A cyclic tree has at most this many times `depth` levels.
+/// The number of values of a node's uniform number, which has 31 bits.
+pub(super) const VALUES: f64 = 2_147_483_648.0;
+
+/// Nodes of a cyclic tree deeper than this many times `depth` have no children.
 const CYCLES: u32 = 5;
 
 /// How many children a node has.
@@ -18,9 +20,11 @@ pub enum Shape {
     Fixed,
     /// On average `b0` at the root, and linearly fewer down to none at depth `depth`.
     Linear,
-    /// On average `b0` at the root, and exponentially fewer down to one at depth `depth`.
+    /// On average `b0 * level^(-ln b0 / ln depth)`: `b0` at depth 1, one at `depth`, fewer below.
+    /// UTS calls this exponential.
     Exponential,
-    /// On average up to `b0` and down to `1 / b0`, in cycles of `depth` levels.
+    /// On average up to `b0` and down to `1 / b0`, in cycles of `depth` levels. None deeper than
+    /// `5 * depth`.
     Cyclic,
     /// `b0` at the root. Any other node has `m` children with probability `q`, otherwise none.
     Binomial,
@@ -63,9 +67,9 @@ pub struct Tree {
     pub shape: Shape,
     /// The number of children of the root: exact in a binomial tree, otherwise on average.
     pub b0: f64,
-    /// The probability that a node of a binomial tree has children.
+    /// The probability that a node of a binomial or hybrid tree has children.
     pub q: f64,
-    /// The number of children of a node of a binomial tree that has some.
+    /// The number of children of a node that has any, in a binomial or hybrid tree.
     pub m: u32,
     /// The depth that the shape refers to.
     pub depth: u32,
@@ -99,10 +103,10 @@ impl Tree {
         hash.update(parent);
         hash.update(&number.to_be_bytes());
         let state = hash.digest().bytes();
-        Node { state, depth, children: self.children(probability(&state), depth) }
+        Node { state, depth, children: self.children(uniform(&state), depth) }
     }
 
-    /// The number of children of a node with probability `u`.
+    /// The number of children of a node, for the uniform number `u`.
     fn children(&self, u: f64, depth: u32) -> u32 {
         match self.shape {
             Shape::Binomial if depth == 0 => self.b0 as u32,
@@ -139,10 +143,10 @@ impl Tree {
     }
 }
 
-/// The last four bytes of the state as a number from 0 to 1, without their sign bit.
-fn probability(state: &[u8; 20]) -> f64 {
+/// The last four bytes of the state as a number in [0, 1), without their sign bit.
+fn uniform(state: &[u8; 20]) -> f64 {
     let last = [state[16], state[17], state[18], state[19]];
-    f64::from(u32::from_be_bytes(last) & 0x7fff_ffff) / f64::from(1_u32 << 31)
+    f64::from(u32::from_be_bytes(last) & 0x7fff_ffff) / VALUES
 }
 
 #[cfg(test)]

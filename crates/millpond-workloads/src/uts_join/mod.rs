@@ -32,7 +32,7 @@ impl Program for UtsJoin {
         count(tally)
     }
 
-    fn tasks(tree: Tree, _: Form, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<Tally, Error> {
+    fn tasks(tree: Tree, _: Form, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<(Tally, u64), Error> {
         probe.start();
         let done = on_runtime!(runtime, rt => rt.scope(|_| tasks(&tree)));
         probe.stop();

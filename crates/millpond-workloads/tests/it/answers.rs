@@ -159,7 +159,7 @@ fn bodies(runtime: &AnyRuntime) -> u64 {
     on_runtime!(runtime, rt => rt.counts()).iter().map(|counts| counts.tasks).sum()
 }
 
-/// The form determines only how tasks are represented. The number of tasks is the same.
+/// Both forms run the same tasks. Where closures accumulate, portable tasks reduce.
 #[test]
 fn portable_tasks_are_as_many_as_closures() {
     limited(|| {

@@ -68,6 +68,7 @@ macro_rules! in_chunks {
             /// The size of a chunk.
             type Shape = usize;
             const MODES: Option<Modes> = <Access<'_, V, $mode, B> as Accesses<'s, B>>::MODES;
+            const REDUCES: bool = false;
             #[inline]
             fn count(&self) -> usize {
                 1
@@ -112,6 +113,7 @@ impl<'t> ArgsOf<'t> for Range<usize> {
 unsafe impl<'s, B> Accesses<'s, B> for Range<usize> {
     type Shape = Range<usize>;
     const MODES: Option<Modes> = Some(Modes::NONE);
+    const REDUCES: bool = false;
     #[inline]
     fn count(&self) -> usize {
         0
@@ -146,6 +148,7 @@ impl<'t, X: for<'x> ArgsOf<'x>, Y: for<'x> ArgsOf<'x>> ArgsOf<'t> for Zip<X, Y> 
 unsafe impl<'s, B, X: Accesses<'s, B>, Y: Accesses<'s, B>> Accesses<'s, B> for Zip<X, Y> {
     type Shape = (X::Shape, Y::Shape);
     const MODES: Option<Modes> = Modes::then(X::MODES, Y::MODES);
+    const REDUCES: bool = X::REDUCES || Y::REDUCES;
     #[inline]
     fn count(&self) -> usize {
         self.a.count() + self.b.count()

@@ -7,13 +7,15 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use crate::depend::Mode;
-use crate::handle::reduction::{Describe, ReducerRef};
+use crate::handle::reduction::{Reducer, ReducerOps, ReducerRef};
 use crate::handle::version::State;
 use crate::handle::{Datum, Handle, Version};
 use crate::task::Modes;
 
+mod accumulate;
 mod args;
 mod compound;
+pub use accumulate::{Acc, Accumulate, Accumulator, Contribution};
 pub use args::Args;
 
 pub use compound::all;
@@ -163,7 +165,36 @@ pub struct Concurrent;
 /// Mode of [`Handle::reduce`] with reducer `O`: a leaf gets `&mut T`, a parent a handle with the
 /// right [`Full`]. Both refer to a private copy.
 #[derive(Clone, Copy, Debug)]
-pub struct Reduce<O>(pub(crate) O, pub(crate) Describe<O>);
+pub struct Reduce<O>(pub(crate) Operation<O>);
+
+/// The reducer of an access, and its functions for the type of the datum.
+#[derive(Clone, Copy)]
+pub(crate) struct Operation<O> {
+    reducer: O,
+    ops: &'static ReducerOps,
+}
+
+impl<O: std::fmt::Debug> std::fmt::Debug for Operation<O> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.reducer.fmt(f)
+    }
+}
+
+impl<O> Operation<O> {
+    #[inline(always)]
+    pub(crate) fn of<T>(reducer: O) -> Self
+    where
+        O: Reducer<T>,
+    {
+        Operation { reducer, ops: ReducerOps::of::<T, O>() }
+    }
+
+    #[inline(always)]
+    fn erased(&self) -> ReducerRef<'_> {
+        // SAFETY: the functions are those of `O`, and of the `T` of the handle that made this.
+        unsafe { ReducerRef::new(self.ops, &self.reducer) }
+    }
+}
 
 /// The storage of a version that a `write` task must fill.
 ///
@@ -330,6 +361,9 @@ pub unsafe trait Accesses<'s, B>: for<'t> ArgsOf<'t> {
     /// `inout`.
     #[doc(hidden)]
     const MODES: Option<Modes>;
+    /// Whether some access may be a `reduce`.
+    #[doc(hidden)]
+    const REDUCES: bool;
     #[doc(hidden)]
     fn count(&self) -> usize;
     #[doc(hidden)]
@@ -354,6 +388,9 @@ pub unsafe trait Accesses<'s, B>: for<'t> ArgsOf<'t> {
 pub trait Visitor {
     fn access(&mut self, datum: NonNull<Datum>, mode: Mode);
     fn reduce(&mut self, datum: NonNull<Datum>, reducer: ReducerRef<'_>);
+    fn accumulate(&mut self, datum: NonNull<Datum>, reducer: ReducerRef<'_>) {
+        self.reduce(datum, reducer);
+    }
 }
 
 macro_rules! modes {
@@ -368,6 +405,7 @@ macro_rules! modes {
         unsafe impl<'s, T: 's, B> Accesses<'s, B> for Access<'_, T, $mode, B> {
             type Shape = ();
             const MODES: Option<Modes> = Modes::of($tag);
+            const REDUCES: bool = false;
             #[inline]
             fn count(&self) -> usize {
                 1
@@ -438,12 +476,13 @@ impl<'t, T, O, B> ArgsOf<'t> for Access<'_, T, Reduce<O>, B> {
 unsafe impl<'s, T: 's, O: Copy, B> Accesses<'s, B> for Access<'_, T, Reduce<O>, B> {
     type Shape = ();
     const MODES: Option<Modes> = None;
+    const REDUCES: bool = true;
     fn count(&self) -> usize {
         1
     }
+    #[inline(always)]
     fn visit(&self, visitor: &mut impl Visitor) {
-        let Reduce(operator, describe) = self.mode;
-        describe(operator, &mut |reducer| visitor.reduce(self.datum, reducer));
+        visitor.reduce(self.datum, self.mode.0.erased());
     }
     unsafe fn leaf<'t>((): &(), args: &mut Args<'t>) -> &'t mut T
     where

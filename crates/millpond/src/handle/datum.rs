@@ -10,7 +10,7 @@ use super::reduction::Reduction;
 use super::version::Version;
 use crate::depend::Mode;
 use crate::depend::tracker::{SchemeOps, Tracker};
-use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::sync::unique_number;
 use crate::worker::scope_state::NESTED_EPOCH;
 
@@ -29,7 +29,9 @@ pub(super) use whole::free_first;
 #[repr(C)]
 #[derive(Debug)]
 pub struct Datum {
-    current: Cell<NonNull<Version>>,
+    /// Only the issuer uses what it reads here. Atomic, because the spawn of a scope that cannot
+    /// have the datum may read it, too.
+    current: AtomicPtr<Version>,
     /// The scope that may issue, or the readers outside of scopes ([`lend`]). 0: none of them.
     claim: AtomicU64,
     /// The last access: the task's order in its scope, and the position among its accesses (16
@@ -77,7 +79,7 @@ impl Datum {
     #[inline(always)]
     pub(crate) fn view(version: NonNull<Version>, scheme: &'static SchemeOps) -> Datum {
         let view = Datum { view: true, ..Datum::new(true) };
-        view.current.set(version);
+        view.set_current(version);
         view.claim_new(NESTED, scheme);
         view.set_seen(NESTED_EPOCH, Mode::Inout);
         view
@@ -86,7 +88,7 @@ impl Datum {
     /// Points the view at another version. The body of its task has pushed nothing.
     #[inline(always)]
     pub(crate) fn renew_view(&self, version: NonNull<Version>) {
-        self.current.set(version);
+        self.set_current(version);
         self.renew_seen(NESTED_EPOCH);
     }
 
@@ -99,7 +101,7 @@ impl Datum {
     #[inline(always)]
     fn new(held: bool) -> Datum {
         Datum {
-            current: Cell::new(NonNull::dangling()),
+            current: AtomicPtr::new(NonNull::dangling().as_ptr()),
             claim: AtomicU64::new(0),
             last_use: Cell::new(0),
             reduction: Cell::new(None),
@@ -128,13 +130,20 @@ impl Datum {
 
     #[inline]
     pub(crate) fn current(&self) -> NonNull<Version> {
-        self.current.get()
+        let current = self.current.load(Ordering::Relaxed);
+        // SAFETY: only pointers that are not null are stored.
+        unsafe { NonNull::new_unchecked(current) }
+    }
+
+    #[inline]
+    fn set_current(&self, version: NonNull<Version>) {
+        self.current.store(version.as_ptr(), Ordering::Relaxed);
     }
 
     #[inline]
     pub(crate) fn version(&self) -> &Version {
         // SAFETY: the current version is not retired, so it lives.
-        unsafe { self.current.get().as_ref() }
+        unsafe { self.current().as_ref() }
     }
 
     /// Whether scope `scope` owns the claim, and so may issue.
@@ -264,6 +273,11 @@ impl Datum {
         self.group.get()
     }
 
+    /// Whether the youngest generation has this number.
+    pub(crate) fn is_in_generation(&self, group: u32) -> bool {
+        self.group.get() == group
+    }
+
     /// Whether the youngest generation is one of this mode.
     #[cold]
     pub(crate) fn is_in_generation_of(&self, mode: Mode) -> bool {
@@ -334,7 +348,9 @@ impl Datum {
         if let Some(None) = share {
             return Storage::Shared;
         }
-        let old = self.current.replace((old.kind().rename)(share.flatten()));
+        let new = (old.kind().rename)(share.flatten());
+        let old = self.current();
+        self.set_current(new);
         // SAFETY: the old version was current, so it lives until it is retired here.
         let meta = unsafe { old.as_ref() }.meta();
         // SAFETY: this scope issues. It issues nothing more on the old version, which is no longer

@@ -5,8 +5,8 @@ use std::panic::Location;
 use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Label};
-use crate::handle::access::{Access, CanRead, CanShare, CanWrite, Full, Root};
-use crate::handle::access::{Commutative, Concurrent, Inout, Read, Reduce, Write};
+use crate::handle::access::{Access, CanRead, CanShare, CanWrite, Full, Operation, Root};
+use crate::handle::access::{Accumulate, Commutative, Concurrent, Inout, Read, Reduce, Write};
 
 pub(crate) mod access;
 pub(crate) mod bound;
@@ -426,7 +426,46 @@ impl<T, B, R> Handle<T, B, R> {
         T: Send,
         R: CanRead + CanWrite,
     {
-        Access::new(self.datum, Reduce(reducer, reduction::describe::<T, O>))
+        Access::new(self.datum, Reduce(Operation::of::<T>(reducer)))
+    }
+
+    /// Declares that a task adds to the datum by a reducer. A leaf gets an [`Acc`](crate::Acc), a
+    /// parent an [`Accumulator`](crate::Accumulator), which it can pass on.
+    ///
+    /// It differs from [`reduce`](Handle::reduce) in what the body sees. A task that reduces has a
+    /// private copy, which starts as the identity, and which the runtime combines once per task. A
+    /// task that accumulates adds to a copy that holds what earlier tasks added. There is about one
+    /// copy per worker, and the runtime combines each of them once, before the next other access.
+    /// So prefer it where bodies only add. A leaf that runs at its spawn adds to the value itself.
+    ///
+    /// If a task that accumulates fails, or a task below it, the datum is poisoned, as for any
+    /// access.
+    ///
+    /// Under [`deterministic`](crate::Builder::deterministic), each task has its own copy, also
+    /// below parents. The runtime keeps them until the combination, except for
+    /// [large](Reducer::LARGE) ones of tasks of the scope itself. The result is bitwise the same
+    /// in every run.
+    ///
+    /// Tasks that accumulate and tasks that reduce by an equal reducer run at once.
+    ///
+    /// ```
+    /// # use millpond::{Handle, Runtime, Spawn, Sum};
+    /// # let (rt, total) = (Runtime::new()?, Handle::new(100));
+    /// rt.scope(|s| {
+    ///     for n in 1..=3 {
+    ///         s.spawn(total.accumulate(Sum), move |mut total| total.add(n));
+    ///     }
+    ///     s.spawn(total.read(), |total| assert_eq!(*total, 106));
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn accumulate<O: Reducer<T>>(&self, reducer: O) -> Access<'_, T, Accumulate<O>, B>
+    where
+        T: Send,
+        R: CanRead + CanWrite,
+    {
+        Access::new(self.datum, Accumulate(Operation::of::<T>(reducer)))
     }
 }
 

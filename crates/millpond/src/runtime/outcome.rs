@@ -17,12 +17,20 @@ pub(crate) type Boxed = Box<dyn StdError + Send + Sync>;
 pub trait Outcome<O> {
     /// The value, or the error.
     fn into_result(self) -> Result<O, Boxed>;
+
+    /// Whether there is a value.
+    fn has_succeeded(&self) -> bool;
 }
 
 impl<O> Outcome<O> for O {
     #[inline(always)]
     fn into_result(self) -> Result<O, Boxed> {
         Ok(self)
+    }
+
+    #[inline(always)]
+    fn has_succeeded(&self) -> bool {
+        true
     }
 }
 
@@ -42,6 +50,11 @@ impl<O> Outcome<O> for Tried<O> {
     #[inline(always)]
     fn into_result(self) -> Result<O, Boxed> {
         self.0
+    }
+
+    #[inline(always)]
+    fn has_succeeded(&self) -> bool {
+        self.0.is_ok()
     }
 }
 

@@ -29,8 +29,9 @@ use crate::sync::{Guarded, prefetch_for_read, prefetch_for_write, prefetch_line_
 ///                copy
 ///  16  own       the scheme's, from issue to release
 ///  24  number    which generation of the datum, for poison; of a reduction's member, which member
-///  28  behind    the record's offset from the task's header, in units of 8 bytes (28 bits); whether
-///                the scheme orders the access as an `inout` (1); the declared mode (3)
+///  28  behind    the record's offset from the task's header, in units of 8 bytes (27 bits); whether
+///                the access accumulates (1); whether the scheme orders it as an `inout` (1); the
+///                declared mode (3)
 /// ```
 #[repr(C)]
 #[derive(Debug)]
@@ -44,7 +45,8 @@ pub struct Record {
 
 const DECLARED: u32 = 7;
 const AS_INOUT: u32 = 8;
-const BEHIND_SHIFT: u32 = 4;
+const ACCUMULATES: u32 = 16;
+const BEHIND_SHIFT: u32 = 5;
 const UNIT: usize = 8;
 
 impl Record {
@@ -65,7 +67,31 @@ impl Record {
     /// issued.
     #[cold]
     pub(crate) fn at(&self, behind: usize) -> Self {
-        Record::new(self.target, behind, self.number, self.declared(), self.behind & AS_INOUT != 0)
+        let record = Record::new(self.target, behind, self.number, self.declared(), self.behind & AS_INOUT != 0);
+        if self.accumulates() { record.accumulating() } else { record }
+    }
+
+    /// The same record, of an accumulating access.
+    pub(crate) fn accumulating(mut self) -> Self {
+        self.behind |= ACCUMULATES;
+        self
+    }
+
+    /// Whether the access accumulates.
+    pub(crate) fn accumulates(&self) -> bool {
+        self.behind & ACCUMULATES != 0
+    }
+
+    /// Whether this is a `reduce` access of a leaf that runs at its spawn: its target is the
+    /// version, and its link is the part. (A combine task has the same modes, but runs no body.)
+    pub(crate) fn is_part_at_spawn(&self) -> bool {
+        self.declared() == Mode::Reduce && self.mode() == Mode::Inout
+    }
+
+    /// The version, for a leaf that runs at its spawn.
+    pub(crate) fn version_at_spawn(&self) -> &Version {
+        // SAFETY: all targets of such a leaf are versions, which are current.
+        unsafe { self.target.cast().as_ref() }
     }
 
     /// Prefetches the line of the value, or of the pointer to it. Leaves the scheme's lines to the
@@ -154,7 +180,8 @@ impl Record {
         self.reduction().map_or(self.target.cast(), Reduction::version_at)
     }
 
-    /// The reduction for which this task computes a part, or which it combines.
+    /// The reduction for which this task computes a part, or which it combines. Not for a
+    /// [part at a spawn](Record::is_part_at_spawn).
     #[inline]
     pub(crate) fn reduction(&self) -> Option<&Reduction> {
         // SAFETY: the target of a `Reduce` access is a reduction. It lives until it is combined,

@@ -75,7 +75,10 @@ pub(crate) fn settle(task: TaskRef, result: Result<(), Error>, poison: bool) -> 
         Ok(()) => {}
         Err(error) if poison => task.records().iter().for_each(|record| poison_one(record, error.root())),
         // A descendant failed. That need not affect the parent's own part of a reduction.
-        Err(_) if task.header().has(flag::REDUCE) => return contribute(task).and(result),
+        Err(error) if task.header().has(flag::REDUCE) => {
+            fail_totals(task, error.root());
+            return contribute(task).and(result);
+        }
         Err(_) => {}
     }
     result
@@ -97,6 +100,15 @@ fn check_outputs(task: TaskRef) -> Result<(), Error> {
         return Err(Error::new(task.label(), Kind::Unwritten { arg }));
     }
     if header.has(flag::REDUCE) { contribute(task) } else { Ok(()) }
+}
+
+/// Fails the data to which a parent accumulates, because a descendant failed. Their copies hold all
+/// that the descendants added, and the failed one may have added anything.
+#[cold]
+fn fail_totals(task: TaskRef, cause: &Error) {
+    for record in task.records().iter().filter(|record| record.accumulates()) {
+        record.version().fail_in_group(record.group(), cause);
+    }
 }
 
 #[cold]

@@ -19,6 +19,8 @@ struct Current {
     shared: *const (),
     /// The worker's forks; `None` if the thread is no worker.
     forks: Option<NonNull<Forks>>,
+    /// The worker's seat.
+    seat: usize,
 }
 
 /// A worker whose engine type is erased.
@@ -50,11 +52,11 @@ impl CurrentWorker {
 }
 
 impl Current {
-    const NONE: Current = Current { runtime_id: 0, shared: std::ptr::null(), forks: None };
+    const NONE: Current = Current { runtime_id: 0, shared: std::ptr::null(), forks: None, seat: 0 };
 
     fn of<E: WorkerEngine>(worker: &Worker<E>) -> Self {
         let (runtime_id, shared) = (worker.shared().runtime_id(), std::ptr::from_ref(worker.shared()).cast());
-        Current { runtime_id, shared, forks: Some(NonNull::from(worker.forks())) }
+        Current { runtime_id, shared, forks: Some(NonNull::from(worker.forks())), seat: worker.seat() }
     }
 
     fn with_forks<R>(&self, f: impl FnOnce(&Forks) -> R) -> Option<R> {
@@ -81,6 +83,12 @@ pub(crate) fn any() -> Option<CurrentWorker> {
 #[inline]
 pub(crate) fn forks() -> Option<NonNull<Forks>> {
     CURRENT.get().forks
+}
+
+/// The seat of this thread's worker; 0 if there is none.
+#[inline]
+pub(crate) fn seat() -> usize {
+    CURRENT.get().seat
 }
 
 /// Called before a step that may keep this thread for long. If the thread is a worker, it then

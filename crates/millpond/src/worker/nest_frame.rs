@@ -84,6 +84,12 @@ impl NestFrame {
         at
     }
 
+    /// Makes no datum for access `index`: the body accumulates, and has no view of the datum.
+    pub(crate) fn hold_nothing(&self, index: usize) {
+        debug_assert_eq!(index, self.held.get(), "data are made in order");
+        self.held.set(index + 1);
+    }
+
     /// Gives the versions of the descendants to the parent's versions. Returns the task's error, if
     /// there is one.
     ///
@@ -105,6 +111,9 @@ impl NestFrame {
     ///
     /// As for [`hand_back`](NestFrame::hand_back), and datum `index` was made.
     unsafe fn hand_back_one(&self, index: usize, record: &Record) -> Dropped {
+        if record.accumulates() {
+            return Ok(());
+        }
         // SAFETY: the datum was made and lives as long as the frame.
         let at = self.datum_at(index);
         // SAFETY: as above.

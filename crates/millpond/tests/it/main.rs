@@ -5,6 +5,7 @@
 //! signals runs itself in its own process (`common::alone`).
 
 mod accepted;
+mod accumulate;
 mod alignment;
 mod callers;
 mod cancel;

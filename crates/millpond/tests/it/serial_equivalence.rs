@@ -23,6 +23,7 @@ use std::time::Duration;
 use millpond::catalogue::Names;
 use millpond::{Engine, Runtime, on_runtime};
 
+mod accumulate;
 mod compare;
 mod config;
 mod datum;

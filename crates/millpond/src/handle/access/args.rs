@@ -3,7 +3,9 @@
 use std::ptr::NonNull;
 
 use super::In;
+use crate::handle::reduction::{Path, Reduction};
 use crate::handle::{Datum, Handle, Version};
+use crate::mode::Mode;
 use crate::task::Record;
 use crate::worker::nest_frame::NestFrame;
 
@@ -73,17 +75,48 @@ impl<'t> Args<'t> {
         }
     }
 
-    /// The address of the next access's value: the version's storage, or a new private copy.
+    /// The address of the next access's value: the version's storage, or a private copy.
     pub(super) fn place(&mut self) -> (&'t Record, NonNull<()>) {
         let record = self.next();
+        if record.is_part_at_spawn() {
+            return (record, NonNull::new(record.link()).expect("made before the body runs"));
+        }
         match record.reduction() {
             Some(reduction) => {
                 let part = reduction.part();
                 record.set_link(part.as_ptr());
                 (record, part)
             }
-            None => (record, record.version().value()),
+            None => (record, record.own_version().value()),
         }
+    }
+
+    /// The value of the next access, if the leaf accumulates in the value itself.
+    #[inline(always)]
+    pub(super) fn value_at_spawn(&mut self) -> Option<NonNull<()>> {
+        let Walked::Records(records) = &self.accesses else { return None };
+        let record = records.as_slice().first()?;
+        (record.declared() == Mode::Inout).then(|| self.next().own_version().value())
+    }
+
+    /// Passes the next access over and returns its reduction, if it accumulates in a shared copy,
+    /// and whether the leaf runs at its spawn.
+    pub(super) fn shared_reduction(&mut self) -> Option<(&'t Reduction, bool)> {
+        let Walked::Records(records) = &mut self.accesses else { return None };
+        let record = records.as_slice().first()?;
+        let reduction = record.reduction().filter(|reduction| reduction.has_copies())?;
+        self.next();
+        Some((reduction, !record.accumulates()))
+    }
+
+    /// The reduction of the next access, which a parent passes on to its tasks, and the path of
+    /// this member.
+    pub(super) fn pass_on(&mut self) -> (&'t Reduction, Option<NonNull<Path>>) {
+        let index = self.index;
+        let record = self.next();
+        let reduction = record.reduction().expect("a parent accumulates only as a member");
+        self.frame.expect("a parent has a frame").hold_nothing(index);
+        (reduction, reduction.path_of_member(record.member()))
     }
 
     #[inline]

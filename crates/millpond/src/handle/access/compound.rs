@@ -19,6 +19,7 @@ macro_rules! tuples {
                 $(let modes = Modes::then(modes, $a::MODES);)*
                 modes
             };
+            const REDUCES: bool = false $(|| $a::REDUCES)*;
             #[inline]
             fn count(&self) -> usize {
                 0 $(+ self.$i.count())*
@@ -99,6 +100,7 @@ impl<'t, A: for<'x> ArgsOf<'x>> ArgsOf<'t> for Vec<A> {
 unsafe impl<'s, B, A: Accesses<'s, B>> Accesses<'s, B> for Vec<A> {
     type Shape = Vec<A::Shape>;
     const MODES: Option<Modes> = None;
+    const REDUCES: bool = A::REDUCES;
     fn count(&self) -> usize {
         self.iter().map(A::count).sum()
     }
@@ -138,6 +140,7 @@ unsafe impl<'s, B, A: Accesses<'s, B>, const N: usize> Accesses<'s, B> for [A; N
         }
         modes
     };
+    const REDUCES: bool = A::REDUCES;
     #[inline]
     fn count(&self) -> usize {
         self.iter().map(A::count).sum()
@@ -173,6 +176,7 @@ impl<'t, A: for<'x> ArgsOf<'x>> ArgsOf<'t> for Option<A> {
 unsafe impl<'s, B, A: Accesses<'s, B>> Accesses<'s, B> for Option<A> {
     type Shape = Option<A::Shape>;
     const MODES: Option<Modes> = None;
+    const REDUCES: bool = A::REDUCES;
     #[inline]
     fn count(&self) -> usize {
         self.as_ref().map_or(0, A::count)

@@ -118,7 +118,7 @@ impl Datum {
         // SAFETY: as the caller promises.
         let first = unsafe { Datum::first_at(this) };
         // SAFETY: the caller's pointer is valid.
-        unsafe { this.as_ref() }.current.set(first);
+        unsafe { this.as_ref() }.set_current(first);
     }
 
     /// # Safety

@@ -10,8 +10,8 @@
 //!    and has both. Otherwise the caller's block stays and waits.
 //! 3. A member with two blocks combines them into one block and spare storage. With both, it
 //!    repeats step 2.
-//! 4. The scheme orders the combine task after all members. That task takes the remaining blocks,
-//!    in reference order (`end`).
+//! 4. The scheme orders the combine task after all members. That task takes the remaining blocks
+//!    (`end`), and combines them in reference order.
 //!
 //! The shape selects the other block. *As they come*: any block. So at most one block waits, and
 //! there are about as many blocks as running tasks. *In order*: none.
@@ -151,17 +151,13 @@ impl<P> ReductionParts<P> {
         own
     }
 
-    /// Step 4. Returns the remaining parts in reference order, and the failure of the first failed
-    /// combination.
-    pub(super) fn end(&self) -> (Vec<P>, Option<PanicPayload>) {
+    /// Step 4. Returns the remaining parts, each with its first member, and the failure of the
+    /// first failed combination.
+    pub(super) fn end(&self) -> (Vec<(u32, P)>, Option<PanicPayload>) {
         let (blocks, failed) =
             self.0.with(|state| (mem::replace(&mut state.blocks, Blocks::AsTheyCome(None)), state.failed.take()));
-        // Sorted by index: each type that is sorted takes a user time to link (decision 31).
-        let (mut order, mut parts) = (Vec::new(), Vec::new());
-        let mut add = |block: Block<P>| {
-            order.push([u64::from(block.start), parts.len() as u64]);
-            parts.push(Some(block.part));
-        };
+        let mut left = Vec::new();
+        let mut add = |block: Block<P>| left.push((block.start, block.part));
         match blocks {
             Blocks::AsTheyCome(waiting) => waiting.map(add).unwrap_or_default(),
             Blocks::InOrder(waiting) => {
@@ -174,11 +170,6 @@ impl<P> ReductionParts<P> {
                     add(block);
                 }
             }
-        }
-        order.sort_unstable();
-        let mut left = Vec::with_capacity(parts.len());
-        for [_, index] in order {
-            left.extend(parts[index as usize].take());
         }
         (left, failed.map(|(_, caught)| caught))
     }

@@ -1,140 +1,264 @@
 //! Reducers with erased types.
 
-use std::any::{Any, TypeId};
+use std::any::TypeId;
 use std::marker::PhantomData;
-use std::mem::{self, MaybeUninit};
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use super::Reducer;
 use super::combining::Spare;
+use super::inline::is_small;
 use crate::handle::version::Dropped;
 use crate::panics::{PanicPayload, catch};
 
-/// A reducer of some `T`. `like`, `into` and `part` point to values of it; a `room` has space for
-/// one.
-pub(super) trait Operator {
-    /// Whether this is the described reducer.
-    fn is(&self, reducer: &ReducerRef<'_>) -> bool;
+/// The functions of a reducer type `O` of values of a type `T`. `reducer` points to an `O`. `like`,
+/// `into` and `part` point to a `T`; a `room` has space for one.
+pub(crate) struct ReducerOps {
+    kind: fn() -> TypeId,
+    /// Whether `O` has no size: such reducers are equal.
+    is_unit: bool,
+    /// See [`Reducer::LARGE`].
+    is_large: bool,
+    /// Whether a leaf at its spawn may make a part.
+    is_small: bool,
+    copy: unsafe fn(reducer: NonNull<()>) -> NonNull<()>,
+    free_copy: unsafe fn(reducer: NonNull<()>),
+    is_equal: unsafe fn(reducer: NonNull<()>, other: NonNull<()>) -> bool,
+    room: fn() -> NonNull<()>,
+    identity: unsafe fn(reducer: NonNull<()>, like: NonNull<()>, room: NonNull<()>),
+    combine: unsafe fn(reducer: NonNull<()>, into: NonNull<()>, part: NonNull<()>) -> Combined,
+    drop_value: unsafe fn(room: NonNull<()>) -> Dropped,
+    free_room: unsafe fn(room: NonNull<()>),
+}
+
+/// What is left in the room of a part.
+pub(super) type Combined = Result<Spare<NonNull<()>>, PanicPayload>;
+
+impl ReducerOps {
+    pub(crate) const fn of<T, O: Reducer<T>>() -> &'static Self {
+        &OpsOf::<T, O>::OPS
+    }
+}
+
+struct OpsOf<T, O>(PhantomData<fn(T) -> O>);
+
+impl<T, O: Reducer<T>> OpsOf<T, O> {
+    const OPS: ReducerOps = ReducerOps {
+        kind: TypeId::of::<O>,
+        is_unit: size_of::<O>() == 0,
+        is_large: O::LARGE,
+        is_small: is_small::<T, O>(),
+        copy: copy::<O>,
+        free_copy: free_copy::<O>,
+        is_equal: is_equal::<O>,
+        room: room::<T>,
+        identity: identity::<T, O>,
+        combine: combine::<T, O>,
+        drop_value: drop_value::<T>,
+        free_room: free_room::<T>,
+    };
+}
+
+/// # Safety
+///
+/// `reducer` points to an `O`.
+unsafe fn copy<O: Copy>(reducer: NonNull<()>) -> NonNull<()> {
+    // SAFETY: as the caller promises.
+    let copy = unsafe { reducer.cast::<O>().read() };
+    NonNull::from(Box::leak(Box::new(copy))).cast()
+}
+
+/// # Safety
+///
+/// `reducer` came from `copy::<O>`, and no code uses it afterwards.
+unsafe fn free_copy<O>(reducer: NonNull<()>) {
+    // SAFETY: `copy` leaked a box.
+    drop(unsafe { Box::from_raw(reducer.cast::<O>().as_ptr()) });
+}
+
+/// # Safety
+///
+/// Both point to an `O`.
+unsafe fn is_equal<O: Eq>(reducer: NonNull<()>, other: NonNull<()>) -> bool {
+    // SAFETY: as the caller promises.
+    let reducer = unsafe { reducer.cast::<O>().as_ref() };
+    // SAFETY: as above.
+    let other = unsafe { other.cast::<O>().as_ref() };
+    // A comparison that panics must not unwind through a spawn: such a reducer is equal to none.
+    catch(|| reducer == other).unwrap_or(false)
+}
+
+fn room<T>() -> NonNull<()> {
+    NonNull::from(Box::leak(Box::<T>::new_uninit())).cast()
+}
+
+/// # Safety
+///
+/// `reducer` points to an `O`, and `like` to a `T` that no other code reads or writes meanwhile.
+/// `room` is empty and belongs to the caller.
+unsafe fn identity<T, O: Reducer<T>>(reducer: NonNull<()>, like: NonNull<()>, room: NonNull<()>) {
+    // SAFETY: as the caller promises.
+    let reducer = unsafe { reducer.cast::<O>().as_ref() };
+    // SAFETY: as the caller promises.
+    let value = reducer.identity(unsafe { like.cast().as_ref() });
+    // SAFETY: the room belongs to the caller, and has space for a `T`.
+    unsafe { room.cast::<T>().write(value) }
+}
+
+/// # Safety
+///
+/// `reducer` points to an `O`. `into` and `part` point to a `T` that the caller has alone, and it
+/// gives `part` up.
+unsafe fn combine<T, O: Reducer<T>>(reducer: NonNull<()>, into: NonNull<()>, part: NonNull<()>) -> Combined {
+    // SAFETY: as the caller promises.
+    let reducer = unsafe { reducer.cast::<O>().as_ref() };
+    let (mut into, mut value) = (into.cast::<T>(), part.cast::<T>());
+    // SAFETY: the caller has `into` alone.
+    let into = unsafe { into.as_mut() };
+    // SAFETY: the caller gives the value up.
+    let spent = unsafe { value.as_mut() };
+    match catch(|| reducer.absorb(into, spent)) {
+        Ok(true) => Ok(Spare::Identity(part)),
+        Ok(false) => {
+            // SAFETY: the value is moved out. From here on the room is empty.
+            let value = unsafe { value.read() };
+            catch(|| reducer.combine(into, value)).map(|()| Spare::Empty(part))
+        }
+        Err(caught) => {
+            // SAFETY: the caller gives the value up.
+            let _thrown_after = unsafe { drop_value::<T>(part) };
+            Err(caught)
+        }
+    }
+}
+
+/// # Safety
+///
+/// The room belongs to the caller and holds a `T`.
+unsafe fn drop_value<T>(room: NonNull<()>) -> Dropped {
+    // SAFETY: the room holds a value, which the caller gives up.
+    catch(|| unsafe { room.cast::<T>().drop_in_place() })
+}
+
+/// # Safety
+///
+/// The room came from `room::<T>`, is empty, and no code uses it afterwards.
+unsafe fn free_room<T>(room: NonNull<()>) {
+    // SAFETY: `room` leaked a box of this layout.
+    drop(unsafe { Box::from_raw(room.cast::<MaybeUninit<T>>().as_ptr()) });
+}
+
+/// A reducer of an access or of a reduction.
+#[derive(Clone, Copy)]
+pub(crate) struct ReducerRef<'a> {
+    ops: &'static ReducerOps,
+    reducer: NonNull<()>,
+    _borrows: PhantomData<&'a ()>,
+}
+
+impl<'a> ReducerRef<'a> {
+    /// # Safety
+    ///
+    /// The functions are those of `O`, for the type of the datum that the reducer is used for.
+    #[inline(always)]
+    pub(crate) unsafe fn new<O>(ops: &'static ReducerOps, reducer: &'a O) -> Self {
+        ReducerRef { ops, reducer: NonNull::from(reducer).cast(), _borrows: PhantomData }
+    }
+
+    /// Whether both are equal. `compare` calls the function that compares them, which is user code.
+    /// Reducers without size need no comparison.
+    #[inline]
+    pub(super) fn is(self, other: ReducerRef<'_>, compare: impl FnOnce(&dyn Fn() -> bool) -> bool) -> bool {
+        // Functions of one type may exist several times, but have the same kind.
+        let alike = std::ptr::eq(self.ops, other.ops) || (self.ops.kind)() == (other.ops.kind)();
+        // SAFETY: both have the same type.
+        alike && (self.ops.is_unit || compare(&|| unsafe { (self.ops.is_equal)(self.reducer, other.reducer) }))
+    }
 
     /// See [`Reducer::LARGE`].
-    fn is_large(&self) -> bool;
+    pub(super) fn is_large(self) -> bool {
+        self.ops.is_large
+    }
+
+    /// Whether a leaf at its spawn may make a part.
+    #[inline(always)]
+    pub(crate) fn is_small(self) -> bool {
+        self.ops.is_small
+    }
 
     /// Allocates an empty room.
-    fn room(&self) -> NonNull<()>;
+    pub(super) fn room(self) -> NonNull<()> {
+        (self.ops.room)()
+    }
 
     /// Writes the identity into a room. If the reducer panics, this call panics too, and the room
     /// is still empty.
     ///
     /// # Safety
     ///
-    /// `like` points to a `T` that no other code reads or writes meanwhile. `room` is empty and
+    /// `like` points to a value that no other code reads or writes meanwhile. `room` is empty and
     /// belongs to the caller.
-    unsafe fn identity(&self, like: NonNull<()>, room: NonNull<()>);
+    pub(super) unsafe fn identity(self, like: NonNull<()>, room: NonNull<()>) {
+        // SAFETY: as the caller promises.
+        unsafe { (self.ops.identity)(self.reducer, like, room) }
+    }
 
     /// Combines `part` into `into`, and returns what is left in the room of `part`. If the reducer
-    /// panics, the room is freed.
+    /// panics, nothing is left there.
     ///
     /// # Safety
     ///
-    /// `into` points to a `T` that the caller has alone. `part` is in a room, and the caller gives
-    /// it up.
-    unsafe fn combine(&self, into: NonNull<()>, part: NonNull<()>) -> Result<Spare<NonNull<()>>, PanicPayload>;
+    /// `into` points to a value that the caller has alone. So does `part`, which the caller gives
+    /// up.
+    pub(super) unsafe fn combine(self, into: NonNull<()>, part: NonNull<()>) -> Combined {
+        // SAFETY: as the caller promises.
+        unsafe { (self.ops.combine)(self.reducer, into, part) }
+    }
 
-    /// Frees a room, with its value if it is `full`.
+    /// Drops the value in a room.
+    ///
+    /// # Safety
+    ///
+    /// The room belongs to the caller and holds a value. From here on it is empty.
+    pub(super) unsafe fn drop_value(self, room: NonNull<()>) -> Dropped {
+        // SAFETY: as the caller promises.
+        unsafe { (self.ops.drop_value)(room) }
+    }
+
+    /// Frees a room that `room` made, with its value if it is `full`.
     ///
     /// # Safety
     ///
     /// The caller gives the room up. It holds a value if `full`.
-    unsafe fn free(&self, room: NonNull<()>, full: bool) -> Dropped;
-}
-
-struct Typed<T, O>(O, PhantomData<fn(T)>);
-
-impl<T, O: Reducer<T>> Operator for Typed<T, O> {
-    fn is(&self, reducer: &ReducerRef<'_>) -> bool {
-        // A comparison that panics must not unwind through a spawn: such a reducer is equal to
-        // none.
-        let equal = || reducer.operator.downcast_ref::<O>() == Some(&self.0);
-        reducer.kind == TypeId::of::<O>() && catch(equal).unwrap_or(false)
-    }
-
-    fn is_large(&self) -> bool {
-        O::LARGE
-    }
-
-    fn room(&self) -> NonNull<()> {
-        NonNull::from(Box::leak(Box::<T>::new_uninit())).cast()
-    }
-
-    unsafe fn identity(&self, like: NonNull<()>, room: NonNull<()>) {
+    pub(super) unsafe fn free(self, room: NonNull<()>, full: bool) -> Dropped {
         // SAFETY: as the caller promises.
-        let value = self.0.identity(unsafe { like.cast().as_ref() });
-        // SAFETY: the room belongs to the caller, and has space for a `T`.
-        unsafe { room.cast::<T>().write(value) }
-    }
-
-    unsafe fn combine(&self, into: NonNull<()>, part: NonNull<()>) -> Result<Spare<NonNull<()>>, PanicPayload> {
-        let (mut into, mut value) = (into.cast::<T>(), part.cast::<T>());
-        // SAFETY: the caller has `into` alone.
-        let into = unsafe { into.as_mut() };
-        // SAFETY: the caller gives the value up.
-        let spent = unsafe { value.as_mut() };
-        let absorbed = catch(|| self.0.absorb(into, spent));
-        let result = match absorbed {
-            Ok(true) => return Ok(Spare::Identity(part)),
-            Ok(false) => {
-                // SAFETY: the value is moved out. From here on the room is empty.
-                let value = unsafe { value.read() };
-                catch(|| self.0.combine(into, value)).map(|()| Spare::Empty(part))
-            }
-            Err(caught) => {
-                // SAFETY: the caller gives the value up.
-                let _thrown_after = catch(|| unsafe { value.drop_in_place() });
-                Err(caught)
-            }
-        };
-        if result.is_err() {
-            // SAFETY: the caller gives up the room, which is empty.
-            let _nothing_dropped = unsafe { self.free(part, false) };
-        }
-        result
-    }
-
-    unsafe fn free(&self, room: NonNull<()>, full: bool) -> Dropped {
-        // SAFETY: `room` leaked a box of this layout and the caller gives it up.
-        let mut room = unsafe { Box::from_raw(room.cast::<MaybeUninit<T>>().as_ptr()) };
-        if !full {
-            return Ok(());
-        }
-        // SAFETY: the box holds a value, which is dropped once.
-        catch(|| unsafe { room.assume_init_drop() })
+        let dropped = if full { unsafe { self.drop_value(room) } } else { Ok(()) };
+        // SAFETY: the room is empty, and the caller gives it up.
+        unsafe { (self.ops.free_room)(room) }
+        dropped
     }
 }
 
-/// An access token's description of its reducer, for the front end.
-pub(crate) struct ReducerRef<'a> {
-    kind: TypeId,
-    operator: &'a dyn Any,
-    make: &'a dyn Fn() -> Box<dyn Operator>,
-}
+/// A reducer of its own.
+pub(super) struct Operator(ReducerRef<'static>);
 
-impl ReducerRef<'_> {
-    pub(super) fn make(&self) -> Box<dyn Operator> {
-        (self.make)()
+impl Operator {
+    /// Copies a reducer.
+    pub(super) fn copy_of(reducer: ReducerRef<'_>) -> Self {
+        // SAFETY: the functions are those of the reducer.
+        let copy = unsafe { (reducer.ops.copy)(reducer.reducer) };
+        Operator(ReducerRef { ops: reducer.ops, reducer: copy, _borrows: PhantomData })
+    }
+
+    #[inline]
+    pub(super) fn get(&self) -> ReducerRef<'_> {
+        self.0
     }
 }
 
-/// Calls `with` with the description of a reducer.
-pub(crate) type Describe<O> = fn(O, with: &mut dyn FnMut(ReducerRef<'_>));
-
-/// The `Describe` of a reducer of `T`. An access calls it through a pointer, and so needs no
-/// `Reducer` bound, which would make the compiler report an error twice.
-pub(crate) fn describe<T, O: Reducer<T>>(operator: O, with: &mut dyn FnMut(ReducerRef<'_>)) {
-    let make = || {
-        let typed: Box<dyn Operator + '_> = Box::new(Typed::<T, O>(operator, PhantomData));
-        // SAFETY: this erases only the lifetimes in `T`. The reduction is freed before the scope
-        // whose tasks touch a `T` ends, or with the datum that holds one.
-        unsafe { mem::transmute::<Box<dyn Operator + '_>, Box<dyn Operator>>(typed) }
-    };
-    with(ReducerRef { kind: TypeId::of::<O>(), operator: &operator, make: &make });
+impl Drop for Operator {
+    fn drop(&mut self) {
+        // SAFETY: `copy_of` made the copy with these functions.
+        unsafe { (self.0.ops.free_copy)(self.0.reducer) }
+    }
 }

@@ -1,13 +1,13 @@
-//! Combine tasks: the end of a reduction (`handle::reduction`).
+//! The begin of a reduction (`handle::reduction`), and its end: combine tasks.
 
 use std::alloc::Layout;
 use std::panic::Location;
 use std::ptr::NonNull;
 
 use crate::depend::Mode;
-use crate::error::Error;
+use crate::error::{Error, Label};
 use crate::handle::Datum;
-use crate::handle::reduction::Reduction;
+use crate::handle::reduction::{ReducerRef, Reduction};
 use crate::pool::Put;
 use crate::task::{Extras, NewTask, Record, Role, Shape, TaskRef, VTable};
 use crate::worker::Worker;
@@ -36,6 +36,24 @@ unsafe fn run(task: TaskRef, _worker: *const ()) -> Result<(), Error> {
 }
 
 impl<E: WorkerEngine> Worker<E> {
+    /// Opens a reduction of a datum that has none. `label` is that of the first member.
+    #[cold]
+    pub(crate) fn open_reduction(
+        &self,
+        scope_state: &ScopeState,
+        datum_at: NonNull<Datum>,
+        reducer: ReducerRef<'_>,
+        label: Label,
+    ) -> NonNull<Reduction> {
+        // SAFETY: the access that begins the reduction borrows the handle.
+        let datum = unsafe { datum_at.as_ref() };
+        let (group, config) = (datum.enter_group(Mode::Reduce), &self.shared().config);
+        let new = Reduction::open(datum_at, reducer, label, group, config.deterministic, config.workers);
+        datum.open_reduction(new);
+        scope_state.add_reduction(new);
+        new
+    }
+
     /// Spawns the task that closes the open reduction of a datum. Its place in reference order is
     /// `order`.
     pub(crate) fn combine(&self, scope_state: &ScopeState, reduction: NonNull<Reduction>, order: u64) {

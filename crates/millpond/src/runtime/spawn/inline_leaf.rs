@@ -12,8 +12,14 @@
 //! run at its spawn. Its reason is one of these:
 //!
 //! - A recording, declared bytes, or misuse.
-//! - Commutative and concurrent accesses, and reductions.
+//! - Commutative and concurrent accesses.
+//! - Reductions under `deterministic`, and the first member of one whose parts are not small
+//!   (`handle::reduction::inline`).
 //! - A version that another task uses, or that no task has produced.
+//!
+//! A leaf that accumulates adds to the value itself. One that reduces has its parts on this stack,
+//! and combines them at its end. If an earlier task began a reduction, the leaf uses a copy or a
+//! part of that, like another member.
 
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -25,14 +31,16 @@ use crate::depend::tracker::Tracker;
 use crate::error::{Error, Kind, Label};
 use crate::handle::Datum;
 use crate::handle::access::{Accesses, ArgsOf, Visitor};
-use crate::handle::reduction::ReducerRef;
+use crate::handle::reduction::{EndParts, MakeParts, ReducerRef, Reduction, Rooms};
 use crate::handle::version::State;
+use crate::panics::{PanicPayload, catch};
 use crate::runtime::engine::Engine;
 use crate::runtime::outcome::{NoValue, Outcome, value_of};
 use crate::runtime::scope::Scope;
 use crate::runtime::spawn::Options;
 use crate::task::{Record, VTable};
-use crate::worker::grain;
+use crate::worker::scope_state::ScopeState;
+use crate::worker::{Worker, grain};
 
 /// The most accesses of such a leaf: the most that a tuple can have.
 const MAX_ACCESSES: usize = 20;
@@ -59,7 +67,11 @@ struct Look<'a, E: Engine> {
     few: bool,
     /// Some access is a `write`.
     writes: bool,
+    /// Some access needs a part.
+    has_parts: bool,
     records: Records<'a>,
+    worker: &'a Worker<E>,
+    scope_state: &'a ScopeState,
     tracker: E::Tracker,
 }
 
@@ -67,10 +79,49 @@ impl<E: Engine> Look<'_, E> {
     /// Whether an access would be granted now, without further action.
     #[inline(always)]
     fn is_free(&self, datum: &Datum, mode: Mode) -> bool {
-        matches!(mode, Mode::Read | Mode::Write | Mode::Inout)
+        !matches!(mode, Mode::Commutative | Mode::Concurrent)
             && self.tracker.orders(mode)
             && (datum.is_quiet_for(self.claim) || becomes_free(datum, self.claim, self.order, self.tracker, mode))
             && self.is_first(datum)
+    }
+
+    /// The open reduction of a datum that this scope owns.
+    #[inline(always)]
+    fn open(&self, datum: &Datum) -> Option<NonNull<Reduction>> {
+        if datum.is_claimed_by(self.claim) { datum.reduction() } else { None }
+    }
+
+    /// Whether the leaf may run as a member of an open reduction. It uses shared copies only, so it
+    /// needs no number among the members.
+    #[inline(never)]
+    fn may_join(&self, datum: &Datum, open: NonNull<Reduction>, reducer: ReducerRef<'_>) -> bool {
+        // SAFETY: an open reduction lives until its combine task. This scope issues that task, and
+        // issues nothing until the leaf has ended.
+        let reduction = unsafe { open.as_ref() };
+        let (version, is_target) = (datum.version(), |record: &Record| record.target() == open.addr().get());
+        !self.is_ordered()
+            && !looks_for_others(self.order)
+            && datum.is_in_generation(reduction.group())
+            && reduction.is(reducer, |equal| self.scope_state.compare(equal))
+            && self.tracker.is_ready(version.meta(), Mode::Reduce)
+            && version.serves(reduction.group())
+            && self.is_first(datum)
+            && !self.records.get().iter().any(is_target)
+    }
+
+    /// Whether parts must be combined in a fixed order, and failures be those of a combination.
+    /// Then only tasks reduce.
+    #[inline(always)]
+    fn is_ordered(&self) -> bool {
+        self.worker.shared().config.deterministic
+    }
+
+    /// Adds a record. Without an early return before it, so the compiler knows its place in `room`.
+    #[inline(always)]
+    fn write(&mut self, target: NonNull<()>, declared: Mode, as_inout: bool) {
+        let record = Record::new(target, 0, 0, declared, as_inout);
+        self.records.room[self.records.count].write(record);
+        self.records.count += 1;
     }
 
     /// Whether the leaf has no other access to the datum.
@@ -95,10 +146,16 @@ impl<E: Engine> Look<'_, E> {
 /// registers.
 #[inline(never)]
 fn becomes_free<T: Tracker>(datum: &Datum, claim: u64, order: u64, tracker: T, mode: Mode) -> bool {
-    // The leaf reads, perhaps while tasks wait in the pool for this thread. So from time to time
-    // its spawn takes the long way, where this thread may run them (`Worker::throttle`).
-    let looks = || !(order / 2).is_multiple_of(LONG_WAY) || datum.is_quiet_for(claim);
-    (datum.is_claimed_by(claim) || datum.claim(claim, tracker)) && datum.is_free(tracker, mode) && looks()
+    (datum.is_claimed_by(claim) || datum.claim(claim, tracker))
+        && datum.is_free(tracker, mode)
+        && (datum.is_quiet_for(claim) || !looks_for_others(order))
+}
+
+/// Whether the spawn at this place takes the long way, although its leaf could share what other
+/// tasks use. Tasks may wait in the pool for this thread, which may run them there
+/// (`Worker::throttle`).
+fn looks_for_others(order: u64) -> bool {
+    (order / 2).is_multiple_of(LONG_WAY)
 }
 
 // Always inlined: the modes are known at the place of the spawn, so little code is left.
@@ -107,17 +164,36 @@ impl<E: Engine> Visitor for Look<'_, E> {
     fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
         // SAFETY: the access token borrows the handle.
         let datum = unsafe { datum.as_ref() };
-        // Always writes a record, without an early return. So the compiler knows its place in
-        // `room`.
         self.free = self.free && self.is_free(datum, mode);
         self.writes |= mode == Mode::Write;
-        let record = Record::new(datum.current().cast(), 0, 0, mode, false);
-        self.records.room[self.records.count].write(record);
-        self.records.count += 1;
+        self.write(datum.current().cast(), mode, false);
     }
 
-    fn reduce(&mut self, _datum: NonNull<Datum>, _reducer: ReducerRef<'_>) {
-        self.free = false;
+    #[inline(always)]
+    fn reduce(&mut self, datum: NonNull<Datum>, reducer: ReducerRef<'_>) {
+        // SAFETY: as above.
+        let datum = unsafe { datum.as_ref() };
+        self.has_parts = true;
+        self.free = self.free
+            && match self.open(datum) {
+                None => reducer.is_small() && !self.is_ordered() && self.is_free(datum, Mode::Reduce),
+                Some(open) => self.may_join(datum, open, reducer),
+            };
+        // The target is the version, and the part is made later.
+        self.write(datum.current().cast(), Mode::Reduce, true);
+    }
+
+    #[inline(always)]
+    fn accumulate(&mut self, datum: NonNull<Datum>, reducer: ReducerRef<'_>) {
+        // SAFETY: as above.
+        let datum = unsafe { datum.as_ref() };
+        if let Some(open) = self.open(datum) {
+            self.free = self.free && self.may_join(datum, open, reducer);
+            self.write(open.cast(), Mode::Reduce, false);
+        } else {
+            self.free = self.free && !self.is_ordered() && self.is_free(datum, Mode::Reduce);
+            self.write(datum.current().cast(), Mode::Inout, false);
+        }
     }
 }
 
@@ -155,16 +231,25 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         let records = Records { room: &mut room, count: 0 };
         let (claim, order) = (scope_state.claim(), scope_state.next_order());
         let (free, few, writes) = (true, count <= MAX_COMPARED_ACCESSES, false);
-        let mut look = Look::<E> { claim, order, free, few, writes, records, tracker: worker.tracker() };
+        let (has_parts, tracker) = (false, worker.tracker());
+        let mut look = Look::<E> { claim, order, free, few, writes, has_parts, records, worker, scope_state, tracker };
         let shape = accesses.visit(&mut look);
         if !look.free {
             return Err((accesses, body));
         }
         scope_state.count_run_inline();
         let started = worker.grains.start(worker.count_body());
-        // SAFETY: the records were made for `A`; all of them would be granted, and nothing is
-        // issued meanwhile.
-        let result = scope_state.run_inline(|| unsafe { call_leaf::<B, A, F, R>(look.records.get(), &shape, body) });
+        let result = scope_state.run_inline(|| {
+            let records = look.records.get();
+            if const { A::REDUCES } && look.has_parts {
+                // SAFETY: as below.
+                unsafe { call_reducing_leaf::<O, B, A, F, R>(&accesses, records, &shape, body) }
+            } else {
+                // SAFETY: the records were made for `A`; all of them would be granted, and nothing
+                // is issued meanwhile.
+                unsafe { call_leaf::<B, A, F, R>(records, &shape, body) }
+            }
+        });
         worker.grains.end(|| &worker.shared().kinds, kind, started, grain::RunSite::AtItsSpawn);
         let why = match value_of::<O, R>(result) {
             Ok(value) if !look.writes => return Ok(Ok(value)),
@@ -190,7 +275,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     ) -> Error {
         let unwritten = |arg| Error::new(label, Kind::Unwritten { arg });
         let error = why.map_or_else(unwritten, |why| why.error(label));
-        accesses.visit(&mut Poison(&error));
+        accesses.visit(&mut Poison { error: &error, worker: self.worker(), scope_state: self.scope_state(), label });
         self.scope_state().fail(order, &error);
         error
     }
@@ -219,14 +304,62 @@ impl Visitor for Unwritten {
         self.index += 1;
     }
 
-    fn reduce(&mut self, _datum: NonNull<Datum>, _reducer: ReducerRef<'_>) {}
+    #[inline(always)]
+    fn reduce(&mut self, _datum: NonNull<Datum>, _reducer: ReducerRef<'_>) {
+        self.index += 1;
+    }
+}
+
+/// Calls the body of a leaf some of whose accesses need a part.
+///
+/// # Safety
+///
+/// As for [`call_leaf`]. The records are those of a leaf that runs at its spawn.
+#[inline(never)]
+unsafe fn call_reducing_leaf<'s, O, B, A, F, R>(
+    accesses: &A,
+    records: &[Record],
+    shape: &A::Shape,
+    body: F,
+) -> Result<R, PanicPayload>
+where
+    A: Accesses<'s, B>,
+    R: Outcome<O>,
+    F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R,
+{
+    let mut rooms: Rooms<MAX_ACCESSES> = [const { MaybeUninit::uninit() }; MAX_ACCESSES];
+    let made = catch(|| drop(accesses.visit(&mut MakeParts::new(records, &mut rooms))));
+    let ended = match made {
+        // SAFETY: as the caller promises.
+        Ok(()) => unsafe { call_leaf::<B, A, F, R>(records, shape, body) },
+        Err(caught) => {
+            // The task has failed already.
+            let _thrown_after = catch(|| drop(body));
+            Err(caught)
+        }
+    };
+    let mut end = EndParts::new(records, ended.as_ref().is_ok_and(R::has_succeeded));
+    accesses.visit(&mut end);
+    match end.result() {
+        Ok(()) => ended,
+        Err(caught) => {
+            // The task has failed already.
+            let _thrown_after = catch(|| drop(ended));
+            Err(caught)
+        }
+    }
 }
 
 /// Poisons the values that a failed leaf would have written, and marks the ones it has read as
 /// disturbed.
-struct Poison<'a>(&'a Error);
+struct Poison<'a, E: Engine> {
+    error: &'a Error,
+    worker: &'a Worker<E>,
+    scope_state: &'a ScopeState,
+    label: Label,
+}
 
-impl Visitor for Poison<'_> {
+impl<E: Engine> Visitor for Poison<'_, E> {
     fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
         // SAFETY: the access token borrows the handle.
         let datum = unsafe { datum.as_ref() };
@@ -235,8 +368,17 @@ impl Visitor for Poison<'_> {
         }
         // Starts a new generation: later accesses are not in the generation of an earlier failure.
         datum.enter_group(mode);
-        datum.version().set_state(State::Failed(self.0.root().clone()));
+        datum.version().set_state(State::Failed(self.error.root().clone()));
     }
 
-    fn reduce(&mut self, _datum: NonNull<Datum>, _reducer: ReducerRef<'_>) {}
+    /// Other members of the generation may run.
+    fn reduce(&mut self, datum: NonNull<Datum>, reducer: ReducerRef<'_>) {
+        // SAFETY: the access token borrows the handle.
+        let open = unsafe { datum.as_ref() }.reduction();
+        let begin = || self.worker.open_reduction(self.scope_state, datum, reducer, self.label);
+        let reduction = open.unwrap_or_else(begin);
+        // SAFETY: an open reduction lives until its combine task, and this scope issues that one.
+        let reduction = unsafe { reduction.as_ref() };
+        reduction.version().fail_in_group(reduction.group(), self.error.root());
+    }
 }

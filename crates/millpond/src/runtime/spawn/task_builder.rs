@@ -24,6 +24,16 @@ enum Misuse {
     Refused,
 }
 
+/// Whether a task may have an access.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Admitted {
+    Yes,
+    /// Another scope has the datum.
+    Busy,
+    /// The task has another access to the datum, which must not be combined with this one.
+    Twice,
+}
+
 /// Writes the records of a task, and checks conditions that the types cannot.
 pub(super) struct TaskBuilder<'a, E: WorkerEngine, O> {
     orders: O,
@@ -75,24 +85,24 @@ impl<'a, E: WorkerEngine, O: Orders<E>> TaskBuilder<'a, E, O> {
     }
 
     /// Checks that this scope may use the datum in this mode: once in this task, or twice in a mode
-    /// that [repeats](Mode::repeats).
+    /// that [repeats](Mode::repeats). If the scope does not own the datum, it must not touch it.
     #[inline]
-    fn admit(&mut self, datum: &Datum, mode: Mode) -> bool {
+    fn admit(&mut self, datum: &Datum, mode: Mode) -> Admitted {
         let arg = self.index;
         self.index += 1;
         let claimed = datum.is_claimed_by(self.claim) || datum.claim(self.claim, self.tracker());
         if !claimed {
             self.busy(datum, arg);
-            return false;
+            return Admitted::Busy;
         }
         match datum.note_use(self.order, arg) {
-            None => true,
+            None => Admitted::Yes,
             // The task's other access to the datum was the last one, so its mode is the youngest
             // generation's.
-            Some(_) if mode.repeats() && datum.is_in_generation_of(mode) => true,
+            Some(_) if mode.repeats() && datum.is_in_generation_of(mode) => Admitted::Yes,
             Some(earlier) => {
                 self.misused(Misuse::Duplicate, error::Kind::Duplicate { args: (earlier, arg) });
-                false
+                Admitted::Twice
             }
         }
     }
@@ -138,7 +148,11 @@ impl<'a, E: WorkerEngine, O: Orders<E>> TaskBuilder<'a, E, O> {
 
     #[inline]
     fn write(&mut self, target: NonNull<()>, number: u32, mode: Mode, as_inout: bool) {
-        let record = Record::new(target, self.behind(self.next), number, mode, as_inout);
+        self.write_record(Record::new(target, self.behind(self.next), number, mode, as_inout));
+    }
+
+    #[inline]
+    fn write_record(&mut self, record: Record) {
         // SAFETY: the block has room for one record per access; this place is unused.
         unsafe { self.next.write(record) };
         // SAFETY: still in the block.
@@ -150,9 +164,6 @@ impl<'a, E: WorkerEngine, O: Orders<E>> TaskBuilder<'a, E, O> {
     /// `inout`.
     #[cold]
     fn strengthen(&mut self, datum: &Datum, mode: Mode, alike: bool) {
-        if self.misuse != Misuse::Duplicate {
-            return;
-        }
         let version = NonNull::from(datum.version());
         for place in 0..self.written() {
             // SAFETY: that many records were written.
@@ -217,16 +228,50 @@ impl<'a, E: WorkerEngine, O: Orders<E>> TaskBuilder<'a, E, O> {
 
     /// The open reduction of a datum, if it has this reducer.
     #[cold]
-    fn open_alike(&self, datum: &Datum, reducer: &ReducerRef<'_>) -> Option<NonNull<Reduction>> {
+    fn open_alike(&self, datum: &Datum, reducer: ReducerRef<'_>) -> Option<NonNull<Reduction>> {
+        let compare = |equal: &dyn Fn() -> bool| self.scope_state.compare(equal);
         // SAFETY: an open reduction lives until its combine task. This scope issues that task, but
         // not before this prepare is finished.
-        datum.reduction().filter(|open| self.scope_state.compare(|| unsafe { open.as_ref() }.is(reducer)))
+        datum.reduction().filter(|open| unsafe { open.as_ref() }.is(reducer, compare))
     }
 
     /// Closes the open reduction of a datum.
     #[cold]
     fn end_reduction(&mut self, reduction: NonNull<Reduction>) {
         self.worker.combine(self.scope_state, reduction, self.order - 1);
+    }
+
+    /// An access of a task that reduces or accumulates.
+    fn member(&mut self, datum_at: NonNull<Datum>, reducer: ReducerRef<'_>, accumulates: bool) {
+        // SAFETY: the access token borrows the handle.
+        let datum = unsafe { datum_at.as_ref() };
+        match self.admit(datum, Mode::Reduce) {
+            Admitted::Yes => {}
+            Admitted::Busy => return,
+            Admitted::Twice => {
+                let alike = self.open_alike(datum, reducer).is_some();
+                return self.strengthen(datum, Mode::Reduce, alike);
+            }
+        }
+        if !self.tracker().orders(Mode::Reduce) {
+            return self.refuse(datum, Mode::Reduce);
+        }
+        // Misuse of the datum starts another generation, and leaves the reduction open.
+        // SAFETY: as in `open_alike`.
+        let has_room = |open: &NonNull<Reduction>| unsafe { open.as_ref() }.has_room(datum.enter_group(Mode::Reduce));
+        let reduction = self.open_alike(datum, reducer).filter(has_room).unwrap_or_else(|| {
+            if let Some(other) = datum.reduction() {
+                self.end_reduction(other);
+            }
+            self.worker.open_reduction(self.scope_state, datum_at, reducer, self.task.label())
+        });
+        self.flags |= flag::REDUCE;
+        self.ask(datum, Mode::Reduce);
+        // SAFETY: as above.
+        let reduction_at = unsafe { reduction.as_ref() };
+        self.orders.enter(reduction_at.version());
+        let record = Record::new(reduction.cast(), self.behind(self.next), reduction_at.enter(), Mode::Reduce, false);
+        self.write_record(if accumulates { record.accumulating() } else { record });
     }
 }
 
@@ -235,8 +280,10 @@ impl<E: WorkerEngine, O: Orders<E>> Visitor for TaskBuilder<'_, E, O> {
     fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
         // SAFETY: the access token borrows the handle.
         let datum = unsafe { datum.as_ref() };
-        if !self.admit(datum, mode) {
-            return self.strengthen(datum, mode, true);
+        match self.admit(datum, mode) {
+            Admitted::Yes => {}
+            Admitted::Busy => return,
+            Admitted::Twice => return self.strengthen(datum, mode, true),
         }
         if !self.tracker().orders(mode) {
             return self.refuse(datum, mode);
@@ -268,35 +315,11 @@ impl<E: WorkerEngine, O: Orders<E>> Visitor for TaskBuilder<'_, E, O> {
         self.write(version.cast(), group, mode, ordered != mode);
     }
 
-    fn reduce(&mut self, datum_at: NonNull<Datum>, reducer: ReducerRef<'_>) {
-        // SAFETY: the access token borrows the handle.
-        let datum = unsafe { datum_at.as_ref() };
-        if !self.admit(datum, Mode::Reduce) {
-            let alike = self.open_alike(datum, &reducer).is_some();
-            return self.strengthen(datum, Mode::Reduce, alike);
-        }
-        if !self.tracker().orders(Mode::Reduce) {
-            return self.refuse(datum, Mode::Reduce);
-        }
-        // Misuse of the datum starts another generation, and leaves the reduction open.
-        // SAFETY: as in `open_alike`.
-        let has_room = |open: &NonNull<Reduction>| unsafe { open.as_ref() }.has_room(datum.enter_group(Mode::Reduce));
-        let reduction = self.open_alike(datum, &reducer).filter(has_room).unwrap_or_else(|| {
-            if let Some(other) = datum.reduction() {
-                self.end_reduction(other);
-            }
-            let (group, ordered) = (datum.enter_group(Mode::Reduce), self.worker.shared().config.deterministic);
-            let new = Reduction::open(datum_at, &reducer, self.task.label(), group, ordered);
-            datum.open_reduction(new);
-            self.scope_state.add_reduction(new);
-            new
-        });
-        self.flags |= flag::REDUCE;
-        self.ask(datum, Mode::Reduce);
-        // SAFETY: as above.
-        let reduction_at = unsafe { reduction.as_ref() };
-        self.orders.enter(reduction_at.version());
-        let member = reduction_at.enter();
-        self.write(reduction.cast(), member, Mode::Reduce, false);
+    fn reduce(&mut self, datum: NonNull<Datum>, reducer: ReducerRef<'_>) {
+        self.member(datum, reducer, false);
+    }
+
+    fn accumulate(&mut self, datum: NonNull<Datum>, reducer: ReducerRef<'_>) {
+        self.member(datum, reducer, true);
     }
 }

@@ -13,6 +13,7 @@ use millpond::{
     Precondition, Root, Runtime, Scope, Spawn,
 };
 
+use super::accumulate;
 use super::datum::first;
 use super::leaf;
 use super::loops;
@@ -513,6 +514,9 @@ fn spawn<'s, S: Spawn<'s>, E: Engine>(
             Some(accesses) => spawn!(named(), accesses, leafs_of_stencil, helds_of_stencil, |hash: Hash| hash),
             None => spawn!(named(), |hash: Hash| hash),
         }),
+        (true, false) if task.accumulates() => {
+            Kept::Nothing(accumulate::spawn(named(), run, task, slots, seed, move || meet(holds)))
+        }
         (true, false) => Kept::Nothing(match maybe(accesses) {
             Ok(accesses) => spawn!(named(), accesses, leafs_of_maybe, helds_of_maybe, |_: Hash| ()),
             Err(accesses) => {

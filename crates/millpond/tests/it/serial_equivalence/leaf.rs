@@ -76,7 +76,7 @@ impl Body<'_, '_> {
         }
         let (.., add, xor, compose) = &self.args;
         let mut parts = add.iter().chain(xor).chain(compose);
-        if parts.any(|part| part.plain() != Plain::IDENTITY) {
+        if !self.task.accumulates() && parts.any(|part| part.plain() != Plain::IDENTITY) {
             self.run.complain(format!("t{}: a private copy is not the identity", self.task.id));
         }
     }

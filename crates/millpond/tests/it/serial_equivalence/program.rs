@@ -233,6 +233,11 @@ impl Task {
         if data.is_multiple_of(2) { 2 } else { 1 }
     }
 
+    /// Whether it accumulates where others reduce: some of the leaves do.
+    pub fn accumulates(&self) -> bool {
+        self.named && !self.returns && self.id % 4 == 1 && matches!(self.work, Work::Leaf(_))
+    }
+
     /// The accesses of one mode.
     pub fn of(&self, mode: Mode) -> impl Iterator<Item = &Use> {
         self.uses.iter().filter(move |one| one.mode == mode)

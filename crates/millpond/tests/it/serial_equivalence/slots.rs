@@ -413,6 +413,11 @@ impl<B> Slots<B> {
         )
     }
 
+    /// The handles of the accesses of one mode.
+    pub fn handles<'a>(&'a self, task: &'a Task, mode: Mode) -> impl Iterator<Item = &'a Handle<Value, B>> {
+        task.of(mode).enumerate().map(move |(nth, one)| self.find_for(task, one.slot, nth).full())
+    }
+
     /// The same, if the task changes a tile and reads all its neighbours.
     pub fn stencil(&self, task: &Task) -> Option<Stencil<'_, B>> {
         let mut changed = task.of(Mode::Inout);
