@@ -22,6 +22,7 @@
 mod cycles;
 #[macro_use]
 pub mod engines;
+mod reductions;
 mod schemes;
 mod stack;
 
@@ -31,6 +32,7 @@ use std::process::ExitCode;
 /// Every suite.
 pub static SUITES: &[Suite] = &[
     stack::SUITE,
+    reductions::SUITE,
     schemes::SPAWN,
     schemes::SLOW_PATH,
     schemes::THREE_GENERATIONS,

@@ -1,6 +1,7 @@
 //! The program `millpond-bench`, run as a user runs it.
 
 mod common;
+mod reductions;
 mod schemes;
 mod stack;
 
@@ -13,7 +14,7 @@ fn the_command_lists_these_suites() {
 
 #[test]
 fn suites_have_names() {
-    let all = "stack, spawn, slow-path, three-gen, task-size, args, matmul-graph, cholesky-graph";
+    let all = "stack, reductions, spawn, slow-path, three-gen, task-size, args, matmul-graph, cholesky-graph";
     common::fails(&[], 2, &format!("a name is missing: expected one of {all}"));
     common::fails(&["spwan"], 2, "unknown suite 'spwan'; the nearest valid: spawn");
 }

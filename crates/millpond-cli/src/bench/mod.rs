@@ -135,6 +135,10 @@ pub static SUITES: &[Suite] = &[
         "stack",
         "A task on the dataflow stack, by accesses, number and depth; when others are given away; the ends of the scan",
     ),
+    Suite::elsewhere(
+        "reductions",
+        "A task that reduces or accumulates, compared with one of `inout`; recursions that sum",
+    ),
     Suite::elsewhere("spawn", "Every scheme: cycles to spawn and run a ready task, by annotation"),
     Suite::elsewhere("slow-path", "Every scheme: ns to issue, wake and release tasks behind a held object"),
     Suite::elsewhere("three-gen", "Every scheme: the same behind a generation of readers"),

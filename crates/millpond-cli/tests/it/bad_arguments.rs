@@ -83,7 +83,7 @@ fn missing_names_are_listed() {
         "run",
         "a name is missing: expected one of cholesky, matmul, fib, fib-join, knary, nqueens, uts, uts-join, stencil, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing",
     );
-    let suites = "grain, cost, bimodal, idle, bytes, stack, spawn, slow-path, three-gen, task-size, args, matmul-graph, cholesky-graph, pools, memory, stack-alloc, preconditions";
+    let suites = "grain, cost, bimodal, idle, bytes, stack, reductions, spawn, slow-path, three-gen, task-size, args, matmul-graph, cholesky-graph, pools, memory, stack-alloc, preconditions";
     refused("bench", &format!("a name is missing: expected one of {suites}"));
     refused("", "a name is missing: expected one of run, profile, simulate, list, bench");
 }

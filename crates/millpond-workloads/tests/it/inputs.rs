@@ -5,6 +5,7 @@ use flate2::write::GzEncoder;
 use millpond_workloads::{Options, Stopwatch, Value, find};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const TEXT: &str = "%%MatrixMarket matrix array real general\n2 2\n4\n2\n2\n10\n";
 
@@ -15,8 +16,11 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("a file")
 }
 
+/// Writes a file that no other test uses, even if its name is the same.
 fn file(name: &str, content: &[u8]) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("input-{}-{name}", std::process::id()));
+    static FILES: AtomicUsize = AtomicUsize::new(0);
+    let (process, number) = (std::process::id(), FILES.fetch_add(1, Ordering::Relaxed));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("input-{process}-{number}-{name}"));
     std::fs::write(&path, content).expect("a file");
     path
 }

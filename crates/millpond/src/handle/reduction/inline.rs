@@ -1,8 +1,9 @@
 //! The parts of a leaf that runs at its spawn ([`runtime::spawn::inline_leaf`]).
 //!
-//! Nothing is issued for such a leaf, so no reduction is open. Each part is on the spawner's stack,
-//! and is combined into the value as soon as the body has ended. That is the order of the serial
-//! program.
+//! Nothing is issued for such a leaf. If no reduction is open, its value is free. Then the part is
+//! on the spawner's stack, and is combined into the value as soon as the body has ended. Only small
+//! parts are made there: a reduction keeps the storage of large ones for the next task. If a
+//! reduction is open, the part is one of its parts, and is combined into a copy.
 //!
 //! [`runtime::spawn::inline_leaf`]: crate::runtime::spawn
 
