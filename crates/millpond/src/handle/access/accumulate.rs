@@ -34,6 +34,10 @@ pub struct Acc<'t, T, O> {
     _alone: PhantomData<&'t mut T>,
 }
 
+// SAFETY: it behaves like a `&mut T` with a reducer. All uses end before the body does. A path has a
+// lock for its part, because the body may use it at the same time.
+unsafe impl<T: Send, O: Send> Send for Acc<'_, T, O> {}
+
 /// Where a copy goes back to.
 #[derive(Clone, Copy, Debug)]
 enum Home<'t> {
@@ -139,12 +143,33 @@ impl<T, O> Drop for Acc<'_, T, O> {
 /// ```
 #[derive(Debug)]
 pub struct Accumulator<T, O, B> {
+    member: Member,
+    reducer: O,
+    _of: PhantomData<(fn(T) -> T, fn(B) -> B)>,
+    _alone: PhantomData<TasksMustDeclareAccumulate>,
+}
+
+/// Keeps tasks from capturing an accumulator. Its name is in the compiler's message.
+struct TasksMustDeclareAccumulate(#[expect(dead_code, reason = "only a type")] *const ());
+
+/// A body that accumulates below others.
+#[derive(Clone, Copy, Debug)]
+struct Member {
     reduction: NonNull<Reduction>,
     /// Of this body, if its tasks need parts of their own.
     path: Option<NonNull<Path>>,
-    reducer: O,
-    /// One thread uses it, because of the path.
-    _adds: PhantomData<(*mut T, fn(B) -> B)>,
+}
+
+// SAFETY: all threads may use a reduction. Only the accumulator of one body has the path, and stays
+// on its thread.
+unsafe impl Send for Member {}
+// SAFETY: as above.
+unsafe impl Sync for Member {}
+
+impl<T, O, B> Accumulator<T, O, B> {
+    fn new(member: Member, reducer: O) -> Self {
+        Accumulator { member, reducer, _of: PhantomData, _alone: PhantomData }
+    }
 }
 
 impl<T, O: Copy, B> Accumulator<T, O, B> {
@@ -153,8 +178,7 @@ impl<T, O: Copy, B> Accumulator<T, O, B> {
     /// The access has no position among those in errors ([`Kind`](crate::Kind)).
     #[inline]
     pub fn accumulate(&self) -> Contribution<'_, T, O, B> {
-        let Accumulator { reduction, path, reducer, .. } = *self;
-        Contribution { reduction, path, reducer, _of: PhantomData }
+        Contribution { member: self.member, reducer: self.reducer, _of: PhantomData }
     }
 }
 
@@ -169,9 +193,9 @@ impl<T, O: Reducer<T>, B> Accumulator<T, O, B> {
     pub fn acc(&self) -> Acc<'_, T, O> {
         // SAFETY: the reduction lives until its datum's next other access, which waits for this
         // body.
-        let reduction = unsafe { self.reduction.as_ref() };
+        let reduction = unsafe { self.member.reduction.as_ref() };
         // SAFETY: paths live as long as the reduction.
-        match self.path.map(|path| unsafe { path.as_ref() }) {
+        match self.member.path.map(|path| unsafe { path.as_ref() }) {
             Some(path) => Acc::new(reduction.part_of(path), Home::Path(path), self.reducer),
             None => Acc::of_copies(reduction, self.reducer),
         }
@@ -231,7 +255,7 @@ unsafe impl<'s, T: 's, O: Copy + Send, B> Accesses<'s, B> for Access<'_, T, Accu
         Self: 't,
     {
         let (reduction, path) = args.pass_on();
-        Accumulator { reduction: reduction.into(), path, reducer: *reducer, _adds: PhantomData }
+        Accumulator::new(Member { reduction: reduction.into(), path }, *reducer)
     }
 }
 
@@ -240,10 +264,9 @@ unsafe impl<'s, T: 's, O: Copy + Send, B> Accesses<'s, B> for Access<'_, T, Accu
 #[must_use = "an access does nothing until it is passed to a spawn"]
 #[derive(Debug)]
 pub struct Contribution<'h, T, O, B> {
-    reduction: NonNull<Reduction>,
-    path: Option<NonNull<Path>>,
+    member: Member,
     reducer: O,
-    _of: PhantomData<(&'h (), *mut T, fn(B) -> B)>,
+    _of: PhantomData<(&'h (), fn(T) -> T, fn(B) -> B)>,
 }
 
 /// What a task keeps of its [`Contribution`].
@@ -291,7 +314,7 @@ unsafe impl<'s, T: 's, O: Copy + Send, B> Accesses<'s, B> for Contribution<'_, T
     }
     #[inline]
     fn visit(&self, _visitor: &mut impl Visitor) -> Contributor<O> {
-        let Contribution { reduction, path, reducer, .. } = *self;
+        let Contribution { member: Member { reduction, path }, reducer, .. } = *self;
         // SAFETY: paths live as long as the reduction, and this is the parent's body.
         let above = path.map(|path| (path, unsafe { path.as_ref() }.next()));
         Contributor { reduction, above, reducer }
@@ -317,6 +340,6 @@ unsafe impl<'s, T: 's, O: Copy + Send, B> Accesses<'s, B> for Contribution<'_, T
         // SAFETY: the task runs.
         let (reduction, above) = unsafe { shape.parts() };
         let path = above.map(|(above, number)| reduction.path_below(above, number));
-        Accumulator { reduction: shape.reduction, path, reducer: shape.reducer, _adds: PhantomData }
+        Accumulator::new(Member { reduction: shape.reduction, path }, shape.reducer)
     }
 }

@@ -14,14 +14,21 @@ use std::ptr::NonNull;
 
 use crate::sync::Spinning;
 
-/// The body of a parent. Only that body uses the cells.
+/// The body of a parent.
 #[derive(Debug)]
 pub(crate) struct Path {
     id: u32,
+    /// Only the body's thread spawns.
     spawned: Cell<u32>,
-    /// What the body itself has added, unless it adds now.
-    part: Cell<Option<NonNull<()>>>,
+    /// What the body itself has added, unless it adds now. Another thread may do that for it.
+    part: Spinning<OwnPart>,
 }
+
+#[derive(Debug, Default)]
+struct OwnPart(Option<NonNull<()>>);
+
+// SAFETY: a part is only handed on.
+unsafe impl Send for OwnPart {}
 
 impl Path {
     /// The number of the next task that the body spawns. A spawn may ask several times: only the
@@ -33,12 +40,12 @@ impl Path {
 
     /// Takes the part of the body itself, if it has added something.
     pub(super) fn take_part(&self) -> Option<NonNull<()>> {
-        self.part.take()
+        self.part.with(|part| part.0.take())
     }
 
     /// Keeps the part of the body for its next addition.
     pub(crate) fn put_back(&self, part: NonNull<()>) {
-        self.part.set(Some(part));
+        self.part.with(|own| own.0 = Some(part));
     }
 }
 
@@ -83,7 +90,7 @@ impl Paths {
     }
 
     fn add(&self, above: u32, number: u32) -> NonNull<Path> {
-        let path = Box::leak(Box::new(Path { id: 0, spawned: Cell::new(0), part: Cell::new(None) }));
+        let path = Box::leak(Box::new(Path { id: 0, spawned: Cell::new(0), part: Spinning::default() }));
         self.0.with(|state| {
             path.id = state.paths.len() as u32 + 1;
             state.children.push(Child { above, number, is: Below::Path(path.id) });

@@ -4,7 +4,7 @@ use loom::thread;
 
 use super::*;
 
-/// A copy of the models: the number of tasks that added to it, and whether a body has it.
+/// A copy of the models: the number of bodies that added to it.
 #[derive(Debug)]
 struct Partial {
     sum: loom::cell::UnsafeCell<u32>,
@@ -34,6 +34,8 @@ fn combine(copies: &Copies) -> u32 {
 fn model(threads: [&'static [usize]; 2], copies_at_most: u32) {
     loom::model(move || {
         let (copies, made) = (Arc::new(Copies::new(2)), Arc::new(AtomicU32::new(0)));
+        // Made here, because the models do not know std's `OnceLock`.
+        copies.place(0);
         let other = {
             let (copies, made) = (copies.clone(), made.clone());
             thread::spawn(move || threads[1].iter().for_each(|seat| body(&copies, &made, *seat)))
