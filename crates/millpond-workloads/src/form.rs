@@ -9,8 +9,7 @@ pub(crate) const TASKS: Opt = Opt {
     kind: Kind::Choice(&[Form::Portable.name(), Form::Closures.name()]),
 };
 
-/// The form of tasks. Both forms run the same tasks. Where closures accumulate, portable tasks
-/// reduce.
+/// The form of tasks. The program is the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Structs with registered names.

@@ -5,7 +5,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use millpond::{
-    Access, Accesses, ArgsOf, Full, Handle, In, Inout, Out, Read, ReadOnly, Reduce, Reducer, Write, WriteOnly,
+    Acc, Access, Accesses, Accumulate, Accumulator, ArgsOf, Contribution, Full, Handle, In, Inout, Out, Read, ReadOnly,
+    Reducer, Write, WriteOnly,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -50,12 +51,11 @@ pub struct W<T>(PhantomData<fn() -> T>);
 /// Declares an `inout`. A leaf gets `&mut T`, a parent a handle with the right [`Full`].
 #[derive(Debug)]
 pub struct Rw<T>(PhantomData<fn() -> T>);
-/// Declares a `reduce` with a zero-sized reducer, such as [`Sum`](millpond::Sum). A leaf gets `&mut
-/// T`, a private copy that starts as the neutral element. A parent gets a handle with the right
-/// [`Full`]. (Athapascan's access `cw`.)
+/// Declares an `accumulate` with a zero-sized reducer, such as [`Sum`](millpond::Sum). A leaf gets an
+/// [`Acc`], a parent an [`Accumulator`]. (Athapascan's access `cw`.)
 ///
 /// ```
-/// use millpond::{Handle, Runtime, Spawn, Sum};
+/// use millpond::{Acc, Handle, Runtime, Spawn, Sum};
 /// use millpond_dist::{Cw, Portable, SpawnPortable, portable};
 /// use serde::{Deserialize, Serialize};
 ///
@@ -67,8 +67,8 @@ pub struct Rw<T>(PhantomData<fn() -> T>);
 /// impl Portable for Count {
 ///     type Access = Cw<u64, Sum>;
 ///
-///     fn run(self, part: &mut u64) {
-///         *part += self.found;
+///     fn run(self, mut total: Acc<'_, u64, Sum>) {
+///         total.add(self.found);
 ///     }
 /// }
 ///
@@ -78,7 +78,7 @@ pub struct Rw<T>(PhantomData<fn() -> T>);
 /// let (rt, total) = (Runtime::new()?, Handle::new(0));
 /// rt.scope(|s| {
 ///     for found in 0..10 {
-///         s.spawn_portable(total.reduce(Sum), Count { found });
+///         s.spawn_portable(total.accumulate(Sum), Count { found });
 ///     }
 /// })?;
 /// assert_eq!(total.into_inner()?, 45);
@@ -98,7 +98,7 @@ pub enum Mode {
     /// [`Rw`]
     Inout,
     /// [`Cw`]
-    Reduce,
+    Accumulate,
 }
 
 impl fmt::Display for Mode {
@@ -107,7 +107,7 @@ impl fmt::Display for Mode {
             Mode::Read => "read",
             Mode::Write => "write",
             Mode::Inout => "inout",
-            Mode::Reduce => "reduce",
+            Mode::Accumulate => "accumulate",
         })
     }
 }
@@ -178,7 +178,8 @@ pub trait One: Declared {
     message = "the task declares `{Self}`, the spawn passes `{A}`",
     label = "the task's `Access` and the accesses of the spawn do not match",
     note = "`R<T>` takes `h.read()`, `W<T>` takes `h.write()`, `Rw<T>` takes `h.inout()`, `Cw<T, O>` takes \
-            `h.reduce(O)`, each of a `Handle<T>` that this scope may spawn on"
+            `h.accumulate(O)`, each of a `Handle<T>` that this scope may spawn on; below a parent that accumulates, \
+            `Cw<T, O>` takes `total.accumulate()`"
 )]
 pub trait Takes<'s, A, B>: Declared {
     /// `A`, with a bound on the arguments of a body.
@@ -215,20 +216,28 @@ modes! {
 }
 
 impl<T: Value, O: Reducer<T> + Default> Declared for Cw<T, O> {
-    type Leaf<'t> = &'t mut T;
-    type Held<'t> = Handle<T, In<'t>, Full>;
+    type Leaf<'t> = Acc<'t, T, O>;
+    type Held<'t> = Accumulator<T, O, In<'t>>;
     const KINDS: &'static [AccessKind] = &[Self::KIND];
 }
 impl<T: Value, O: Reducer<T> + Default> One for Cw<T, O> {
     const KIND: AccessKind = {
         // Otherwise the spawn's reducer could differ from the receiving process's.
         assert!(size_of::<O>() == 0, "the reducer of a portable task holds nothing: a struct without fields");
-        AccessKind::of::<T>(Mode::Reduce)
+        AccessKind::of::<T>(Mode::Accumulate)
     };
 }
 #[diagnostic::do_not_recommend]
-impl<'s, 'h, T: Value, O: Reducer<T> + Default, B> Takes<'s, Access<'h, T, Reduce<O>, B>, B> for Cw<T, O> {
-    type Accesses = Access<'h, T, Reduce<O>, B>;
+impl<'s, 'h, T: Value, O: Reducer<T> + Default, B> Takes<'s, Access<'h, T, Accumulate<O>, B>, B> for Cw<T, O> {
+    type Accesses = Access<'h, T, Accumulate<O>, B>;
+    #[inline(always)]
+    fn take(accesses: Self::Accesses) -> Self::Accesses {
+        accesses
+    }
+}
+#[diagnostic::do_not_recommend]
+impl<'s, 'h, T: Value, O: Reducer<T> + Default, B> Takes<'s, Contribution<'h, T, O, B>, B> for Cw<T, O> {
+    type Accesses = Contribution<'h, T, O, B>;
     #[inline(always)]
     fn take(accesses: Self::Accesses) -> Self::Accesses {
         accesses

@@ -62,8 +62,8 @@ pub trait Portable: Registered + Value {
     /// tuple of up to 8 of these.
     type Access: Declared;
 
-    /// The body. For `R<T>` it gets `&T`, for `W<T>` [`Out<T>`](millpond::Out), for `Rw<T>` and
-    /// `Cw<T, O>` `&mut T`.
+    /// The body. For `R<T>` it gets `&T`, for `W<T>` [`Out<T>`](millpond::Out), for `Rw<T>` `&mut
+    /// T`, for `Cw<T, O>` [`Acc<T, O>`](millpond::Acc).
     fn run(self, args: Args<'_, Self>);
 
     /// The body, which may fail ([`TryPortable`](super::TryPortable)).

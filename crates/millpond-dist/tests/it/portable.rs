@@ -178,9 +178,9 @@ struct AddOne {
 }
 impl Portable for AddOne {
     type Access = (Cw<u64, Add>, Cw<Vec<u64>, Append>);
-    fn run(self, (sum, seen): (&mut u64, &mut Vec<u64>)) {
-        *sum += self.n;
-        seen.push(self.n);
+    fn run(self, (mut sum, mut seen): Args<'_, Self>) {
+        sum.add(self.n);
+        seen.partial().push(self.n);
     }
 }
 portable!(AddOne, "add.one");
@@ -194,7 +194,7 @@ impl PortableParent for AddAll {
     type Access = (Cw<u64, Add>, Cw<Vec<u64>, Append>);
     fn run<'t>(self, s: &impl ParentScope<'t>, (sum, seen): Handles<'t, Self>) {
         for n in 0..self.below {
-            s.spawn_portable((sum.reduce(Add), seen.reduce(Append)), AddOne { n });
+            s.spawn_portable((sum.accumulate(), seen.accumulate()), AddOne { n });
         }
     }
 }
@@ -225,9 +225,9 @@ impl PortableParent for Hints {
     type Access = Cw<Vec<u64>, Append>;
     fn run<'t>(self, s: &impl ParentScope<'t>, seen: Handles<'t, Self>) {
         let sum = s.handle(0);
-        s.spawn_portable((sum.reduce(Add), seen.reduce(Append)), AddOne { n: 1 });
-        s.task("urgent").priority(1).spawn_portable((sum.reduce(Add), seen.reduce(Append)), AddOne { n: 2 });
-        s.spawn_portable((sum.reduce(Add), seen.reduce(Append)), AddOne { n: 3 });
+        s.spawn_portable((sum.accumulate(Add), seen.accumulate()), AddOne { n: 1 });
+        s.task("urgent").priority(1).spawn_portable((sum.accumulate(Add), seen.accumulate()), AddOne { n: 2 });
+        s.spawn_portable((sum.accumulate(Add), seen.accumulate()), AddOne { n: 3 });
     }
 }
 portable!(Hints, "hints");
@@ -353,9 +353,9 @@ fn reductions() {
     on_workers!("reductions", |rt| {
         let (sum, seen) = (Handle::new(1000), Handle::new(vec![77]));
         rt.scope(|s| {
-            s.nest_portable((sum.reduce(Add), seen.reduce(Append)), AddAll { below: 20 });
+            s.nest_portable((sum.accumulate(Add), seen.accumulate(Append)), AddAll { below: 20 });
             s.spawn((sum.reduce(Add), seen.reduce(Append)), |(sum, _)| *sum += 5);
-            s.spawn_portable((sum.reduce(Add), seen.reduce(Append)), AddOne { n: 20 });
+            s.spawn_portable((sum.accumulate(Add), seen.accumulate(Append)), AddOne { n: 20 });
             s.spawn(sum.inout(), |sum| *sum *= 2);
         })
         .unwrap();
@@ -391,7 +391,7 @@ fn a_priority_is_that_of_any_task() {
     limit(SECONDS, "priorities", || {
         let rt = Runtime::builder().workers(1).inline(Inline::Never).build().unwrap();
         let seen = Handle::new(Vec::new());
-        rt.scope(|s| drop(s.nest_portable(seen.reduce(Append), Hints))).unwrap();
+        rt.scope(|s| drop(s.nest_portable(seen.accumulate(Append), Hints))).unwrap();
         let urgent_first = seen.into_inner().unwrap();
         assert_eq!(urgent_first[0], 2, "{urgent_first:?}");
     });

@@ -64,7 +64,7 @@ impl Job for Knary {
         let visited = Handle::new(0);
         probe.start();
         let done = on_runtime!(runtime, rt => rt.scope(|s| match self.form {
-            Form::Portable => portable(s, self.params, visited.reduce(Sum)),
+            Form::Portable => portable(s, self.params, visited.accumulate(Sum)),
             Form::Closures => tasks(s, self.params, visited.accumulate(Sum)),
         }));
         probe.stop();

@@ -6,19 +6,16 @@ use super::Params;
 use super::serial::{ITERATIONS, serial};
 use super::tasks::leaf_levels;
 use crate::spin::work;
-use millpond::{Access, In, Reduce, Spawn, Sum};
+use millpond::{Access, Accumulate, Contribution, In, Spawn, Sum};
 use millpond_dist::portable::{One, Registered, Takes};
 use millpond_dist::{Args, Cw, Handles, ParentScope, Portable, PortableParent, R, Rw, SpawnPortable, portable};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
-/// The count of visited nodes, as a reduction: portable tasks cannot accumulate.
-type Visited<'h, B> = Access<'h, u64, Reduce<Sum>, B>;
-
 /// Visits the tree, and adds its nodes to `visited`.
-pub fn portable<'s, S: Spawn<'s>>(s: &S, params: Params, visited: Visited<'_, S::Brand>) {
+pub fn portable<'s, S: Spawn<'s>>(s: &S, params: Params, visited: Access<'_, u64, Accumulate<Sum>, S::Brand>) {
     let turn = s.handle(());
-    let tree = Subtree { params, levels: params.n, above: 0 };
+    let tree = Subtree { params, levels: params.n };
     if tree.is_leaf() {
         s.spawn_portable((turn.inout(), visited), Leaf::<Rw<()>>::of(tree));
     } else {
@@ -31,8 +28,6 @@ pub fn portable<'s, S: Spawn<'s>>(s: &S, params: Params, visited: Visited<'_, S:
 struct Subtree {
     params: Params,
     levels: u64,
-    /// The number added to its nodes.
-    above: u64,
 }
 
 impl Subtree {
@@ -60,8 +55,8 @@ where
 {
     type Access = (Turn, Cw<u64, Sum>);
 
-    fn run(self, (_, visited): Args<'_, Self>) {
-        *visited += self.tree.above + serial(self.tree.params, self.tree.levels);
+    fn run(self, (_, mut visited): Args<'_, Self>) {
+        visited.add(serial(self.tree.params, self.tree.levels));
     }
 }
 
@@ -89,16 +84,15 @@ where
 
     fn run<'t>(self, s: &impl ParentScope<'t>, (_, visited): Handles<'t, Self>) {
         work(ITERATIONS);
-        let Subtree { params, levels, above } = self.tree;
-        // A parent could reach the sum only by waiting, so its first child adds the parent to it.
-        let above = |child| if child == 0 { above + 1 } else { 0 };
-        let below = |child| Subtree { params, levels: levels - 1, above: above(child) };
+        visited.add(1);
+        let Subtree { params, levels } = self.tree;
+        let below = Subtree { params, levels: levels - 1 };
         let turn = s.handle(());
-        for child in 0..params.r {
-            node::<Rw<()>, _>(s, below(child), turn.inout(), visited.reduce(Sum));
+        for _ in 0..params.r {
+            node::<Rw<()>, _>(s, below, turn.inout(), visited.accumulate());
         }
-        for child in params.r..params.k {
-            node::<R<()>, _>(s, below(child), turn.read(), visited.reduce(Sum));
+        for _ in params.r..params.k {
+            node::<R<()>, _>(s, below, turn.read(), visited.accumulate());
         }
     }
 }
@@ -106,7 +100,7 @@ where
 portable!(Node<Rw<()>>, "knary.first");
 portable!(Node<R<()>>, "knary.rest");
 
-fn node<'t, Turn, A>(s: &impl ParentScope<'t>, tree: Subtree, turn: A, visited: Visited<'_, In<'t>>)
+fn node<'t, Turn, A>(s: &impl ParentScope<'t>, tree: Subtree, turn: A, visited: Contribution<'_, u64, Sum, In<'t>>)
 where
     Turn: One + for<'s> Takes<'s, A, In<'t>>,
     Leaf<Turn>: Registered,

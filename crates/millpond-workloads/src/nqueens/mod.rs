@@ -52,7 +52,7 @@ impl Program for Queens {
         probe.start();
         let done = on_runtime!(runtime, rt => rt.scope(|s| {
             begun.for_each(|board| match form {
-                Form::Portable => portable(s, board, params.cutoff, total.reduce(Sum)),
+                Form::Portable => portable(s, board, params.cutoff, total.accumulate(Sum)),
                 Form::Closures => tasks(s, board, params.cutoff, total.accumulate(Sum)),
             });
         }));

@@ -2,12 +2,12 @@
 
 use super::tasks::is_leaf;
 use super::{Board, serial_below};
-use millpond::{Access, Reduce, Spawn, Sum};
-use millpond_dist::{Cw, Handles, ParentScope, Portable, PortableParent, SpawnPortable, portable};
+use millpond::{Access, Accumulate, Spawn, Sum};
+use millpond_dist::{Args, Cw, Handles, ParentScope, Portable, PortableParent, SpawnPortable, portable};
 use serde::{Deserialize, Serialize};
 
 /// Adds the number of ways to fill the board to `total`.
-pub fn portable<'s, S: Spawn<'s>>(s: &S, board: Board, cutoff: u64, total: Access<'_, u64, Reduce<Sum>, S::Brand>) {
+pub fn portable<'s, S: Spawn<'s>>(s: &S, board: Board, cutoff: u64, total: Access<'_, u64, Accumulate<Sum>, S::Brand>) {
     if is_leaf(board, cutoff) {
         s.spawn_portable(total, Fill { board });
     } else {
@@ -24,8 +24,8 @@ struct Fill {
 impl Portable for Fill {
     type Access = Cw<u64, Sum>;
 
-    fn run(self, total: &mut u64) {
-        *total += serial_below(self.board);
+    fn run(self, mut total: Args<'_, Self>) {
+        total.add(serial_below(self.board));
     }
 }
 
@@ -45,9 +45,9 @@ impl PortableParent for Place {
         let Self { board, cutoff } = self;
         for board in board.placements() {
             if is_leaf(board, cutoff) {
-                s.spawn_portable(total.reduce(Sum), Fill { board });
+                s.spawn_portable(total.accumulate(), Fill { board });
             } else {
-                s.nest_portable(total.reduce(Sum), Place { board, cutoff });
+                s.nest_portable(total.accumulate(), Place { board, cutoff });
             }
         }
     }

@@ -56,7 +56,7 @@ impl Program for Uts {
         let total = Handle::new(Tally::default());
         probe.start();
         let done = on_runtime!(runtime, rt => rt.scope(|s| match form {
-            Form::Portable => portable(s, tree, total.reduce(Merge)),
+            Form::Portable => portable(s, tree, total.accumulate(Merge)),
             Form::Closures => tasks(s, tree, total.accumulate(Merge)),
         }));
         probe.stop();

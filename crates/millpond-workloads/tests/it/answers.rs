@@ -159,7 +159,7 @@ fn bodies(runtime: &AnyRuntime) -> u64 {
     on_runtime!(runtime, rt => rt.counts()).iter().map(|counts| counts.tasks).sum()
 }
 
-/// Both forms run the same tasks. Where closures accumulate, portable tasks reduce.
+/// The form determines only how tasks are represented. The number of tasks is the same.
 #[test]
 fn portable_tasks_are_as_many_as_closures() {
     limited(|| {
@@ -187,15 +187,15 @@ fn the_portable_tasks_of_this_crate() {
         "fib (parent: write u64)",
         "fib.leaf (leaf: write u64)",
         "fib.sum (leaf: read u64, read u64, write u64)",
-        "knary.first (parent: inout (), reduce u64)",
-        "knary.first.leaf (leaf: inout (), reduce u64)",
-        "knary.rest (parent: read (), reduce u64)",
-        "knary.rest.leaf (leaf: read (), reduce u64)",
-        "nqueens.fill (leaf: reduce u64)",
-        "nqueens.place (parent: reduce u64)",
+        "knary.first (parent: inout (), accumulate u64)",
+        "knary.first.leaf (leaf: inout (), accumulate u64)",
+        "knary.rest (parent: read (), accumulate u64)",
+        "knary.rest.leaf (leaf: read (), accumulate u64)",
+        "nqueens.fill (leaf: accumulate u64)",
+        "nqueens.place (parent: accumulate u64)",
         "stencil.step (leaf: read Vec<f64>, read Vec<f64>, read Vec<f64>, write Vec<f64>)",
-        "uts.inner (parent: reduce millpond_workloads::uts::tally::Tally)",
-        "uts.leaf (leaf: reduce millpond_workloads::uts::tally::Tally)",
+        "uts.inner (parent: accumulate millpond_workloads::uts::tally::Tally)",
+        "uts.leaf (leaf: accumulate millpond_workloads::uts::tally::Tally)",
     ];
     assert_eq!(tasks.iter().map(|task| task.replace("alloc::vec::", "")).collect::<Vec<_>>(), expected);
 }

@@ -34,8 +34,8 @@ pub struct Acc<'t, T, O> {
     _alone: PhantomData<&'t mut T>,
 }
 
-// SAFETY: it behaves like a `&mut T` with a reducer. All uses end before the body does. A path has a
-// lock for its part, because the body may use it at the same time.
+// SAFETY: it behaves like a `&mut T` with a reducer. All uses end before the body does. A path has
+// a lock for its part, because the body may use it at the same time.
 unsafe impl<T: Send, O: Send> Send for Acc<'_, T, O> {}
 
 /// Where a copy goes back to.

@@ -62,7 +62,8 @@ impl Datum {
         }
     }
 
-    fn combine(&mut self, mode: Mode, part: Plain) {
+    /// Combines a part into the value. Nothing is checked: contributions order nothing.
+    pub fn combine(&mut self, mode: Mode, part: Plain) {
         match mode {
             Mode::Add => self.value.add(part.sum),
             Mode::Xor => self.value.xor(part.bits),

@@ -8,13 +8,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use millpond::internals::SpawnOptions;
-use millpond::{
-    self as mp, Accesses, ArgsOf, CancelToken, DefaultEngine, Engine, Error, ExternalTasks, Handle, Pending,
-    Precondition, Root, Runtime, Scope, Spawn,
-};
+use millpond::{self as mp, Accesses, ArgsOf, CancelToken, DefaultEngine, Engine, Error, Handle, Root, Runtime, Spawn};
 
 use super::accumulate;
 use super::datum::first;
+use super::external::{External, meet};
 use super::leaf;
 use super::loops;
 use super::model::FAILED;
@@ -40,7 +38,7 @@ impl Hash {
         self.value = mix(self.value, if blind { 0 } else { value.plain().digest() });
     }
 
-    fn with(self, id: Id) -> Hash {
+    pub fn with(self, id: Id) -> Hash {
         Hash { value: mix(self.value, id as u64), ..self }
     }
 }
@@ -182,7 +180,7 @@ fn in_scope<E: Engine>(program: &Program, runtime: &Runtime<E>) -> Outcome {
     }
     let scope = runtime.scope(|s| {
         run.root.get_or_init(|| s.cancel_token());
-        let mut external = External { tasks: Some(s.external()), ..External::none() };
+        let mut external = External::of(s.external());
         let hash = body(s, &run, &program.body, &mut slots, Hash::default(), &mut external);
         slots.keep(&program.roots);
         hash
@@ -246,69 +244,13 @@ fn last(program: &Program, slots: Slots<Root>) -> Vec<Result<Hash, Error>> {
     program.roots.iter().map(|(id, _)| all.remove(id).expect("roots stay")).collect()
 }
 
-/// The external tasks of a scope, and those that may still get preconditions.
-struct External<'s, E: Engine> {
-    tasks: Option<ExternalTasks<'s, E>>,
-    open: Vec<(Id, Pending)>,
-    /// The scope is that of a portable parent.
-    portable: bool,
-}
-
-/// Preconditions that a task satisfies or drops at its end.
-type Holds = Vec<(Precondition, bool)>;
-
-fn meet(holds: Holds) {
-    for (precondition, satisfy) in holds {
-        if satisfy {
-            precondition.satisfy();
-        }
-    }
-}
-
-impl<'s, E: Engine> External<'s, E> {
-    fn none() -> Self {
-        External { tasks: None, open: Vec::new(), portable: false }
-    }
-
-    /// Those of a parent, which has none.
-    fn none_in(portable: bool) -> Self {
-        External { portable, ..External::none() }
-    }
-
-    fn at(&self, id: Id) -> usize {
-        self.open.iter().position(|one| one.0 == id).expect("a clean program names what it has")
-    }
-
-    fn holds(&self, task: &Task) -> Holds {
-        let hold = |&(id, satisfy): &(Id, bool)| (self.open[self.at(id)].1.hold(), satisfy);
-        task.holds.iter().map(hold).collect()
-    }
-
-    fn pending(&mut self, run: &'s Run, id: Id, nest: Option<&'s Body>) {
-        let tasks = self.tasks.expect("only the root scope has external tasks");
-        let seed = Hash::default().with(id);
-        let pending = match nest {
-            None => tasks.pending(move || {
-                run.start(id, seed);
-            }),
-            Some(inner) => tasks.pending_nest(move |s: &Scope<'s, 's, _, E>| {
-                run.start(id, seed);
-                let mut slots = Slots::new();
-                let hash = body(s, run, inner, &mut slots, seed, &mut External::<E>::none());
-                run.digest(id, hash);
-            }),
-        };
-        self.open.push((id, pending));
-    }
-}
-
 /// What a kept join will return.
 enum Kept<'s, S: Spawn<'s>> {
     Value(S::Join<Hash>),
     Nothing(S::Join<()>),
 }
 
-fn body<'s, S: Spawn<'s>, E: Engine>(
+pub fn body<'s, S: Spawn<'s>, E: Engine>(
     s: &S,
     run: &'s Run,
     body: &'s Body,
@@ -364,17 +306,29 @@ fn body<'s, S: Spawn<'s>, E: Engine>(
             }
             Op::Pending { id, nest } => external.pending(run, *id, nest.as_ref()),
             Op::Meet { pending, satisfy } => {
-                meet(vec![(external.open[external.at(*pending)].1.hold(), *satisfy)]);
+                meet(vec![external.hold(*pending, *satisfy)]);
             }
-            Op::Seal { pending } => {
-                let at = external.at(*pending);
-                drop(external.open.remove(at));
-            }
+            Op::Seal { pending } => external.seal(*pending),
             Op::Cancel => s.cancel_token().cancel(),
             Op::Panic { id } => expected_panic(*id),
         }
     }
     acc
+}
+
+/// Runs the body of a parent.
+pub fn run_parent<'s, S: Spawn<'s>, E: Engine>(
+    s: &S,
+    run: &'s Run,
+    (task, inner): (&Task, &'s Body),
+    mut slots: Slots<S::Brand>,
+    seed: Hash,
+    portable: bool,
+) -> Hash {
+    run.start(task.id, seed);
+    let hash = body(s, run, inner, &mut slots, seed, &mut External::<E>::none_in(portable));
+    run.digest(task.id, hash);
+    hash
 }
 
 fn take_join<'s, S: Spawn<'s>>(joins: &mut Vec<(Id, Kept<'s, S>)>, task: Id) -> Kept<'s, S> {
@@ -480,6 +434,9 @@ fn spawn<'s, S: Spawn<'s>, E: Engine>(
     if let Work::Loop(one) = &task.work {
         return Kept::Nothing(loops::spawn(s, run, (task, one), slots, seed, portable));
     }
+    if task.accumulates() {
+        return Kept::Nothing(accumulate::spawn(s, run, task, slots, seed, external, portable));
+    }
     let accesses = slots.accesses(task);
     let holds = external.holds(task);
     // As a macro: each use makes closures of its own, with a name or not, with a value or not.
@@ -496,10 +453,8 @@ fn spawn<'s, S: Spawn<'s>, E: Engine>(
                 }),
                 Work::Loop(_) => unreachable!("spawned above"),
                 Work::Nest(inner) => $with.nest($accesses, move |s, helds| {
-                    run.start(task.id, seed);
-                    let mut slots = Slots::held(task, $helds(helds));
-                    let hash = body(s, run, inner, &mut slots, seed, &mut External::<E>::none_in(portable));
-                    run.digest(task.id, hash);
+                    let slots = Slots::held(task, $helds(helds));
+                    let hash = run_parent::<_, E>(s, run, (task, inner), slots, seed, portable);
                     meet(holds);
                     $finish(hash)
                 }),
@@ -514,9 +469,6 @@ fn spawn<'s, S: Spawn<'s>, E: Engine>(
             Some(accesses) => spawn!(named(), accesses, leafs_of_stencil, helds_of_stencil, |hash: Hash| hash),
             None => spawn!(named(), |hash: Hash| hash),
         }),
-        (true, false) if task.accumulates() => {
-            Kept::Nothing(accumulate::spawn(named(), run, task, slots, seed, move || meet(holds)))
-        }
         (true, false) => Kept::Nothing(match maybe(accesses) {
             Ok(accesses) => spawn!(named(), accesses, leafs_of_maybe, helds_of_maybe, |_: Hash| ()),
             Err(accesses) => {

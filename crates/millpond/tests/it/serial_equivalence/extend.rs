@@ -140,7 +140,7 @@ impl Extender {
     fn of_loop(&mut self, sight: &mut Sight) -> Task {
         let count = if sight.slots.is_empty() { 0 } else { self.rng.pick(&[0, 1, 1, 2, 2, 3, 4]) };
         let modes = [Mode::Inout, Mode::Inout, Mode::Read, Mode::Read, Mode::Concurrent];
-        let one_use = |_| Use { slot: self.rng.pick(&sight.slots), mode: self.rng.pick(&modes), blind: false };
+        let one_use = |_| Use::new(self.rng.pick(&sight.slots), self.rng.pick(&modes));
         let uses = (0..count).map(one_use).collect();
         let over = if self.rng.percent(30) {
             let from = self.rng.below(10);
@@ -157,7 +157,7 @@ impl Extender {
     fn sweep(&mut self, body: &mut Body, sight: &mut Sight, (rows, slots): (usize, &[Id])) {
         let cols = slots.len() / rows;
         if self.rng.percent(25) {
-            let uses: Vec<_> = slots.iter().map(|&slot| Use { slot, mode: Mode::Inout, blind: false }).collect();
+            let uses: Vec<_> = slots.iter().map(|&slot| Use::new(slot, Mode::Inout)).collect();
             let mut inner = Body::default();
             self.tiles(&mut inner, &mut Sight::default(), slots, cols);
             let task = self.task(sight, uses, Work::Nest(inner));
@@ -177,7 +177,7 @@ impl Extender {
                 Some(at + cols).filter(|below| *below < slots.len()),
             ];
             let uses = around.into_iter().flatten().map(|at| (at, Mode::Read)).chain([(at, Mode::Inout)]);
-            let uses = uses.map(|(at, mode)| Use { slot: slots[at], mode, blind: false }).collect();
+            let uses = uses.map(|(at, mode)| Use::new(slots[at], mode)).collect();
             let fault = if self.rng.percent(self.faults) { Fault::PanicLast } else { Fault::None };
             let yields = self.rng.pick(&[0, 0, 0, 1]);
             let task = self.task(sight, uses, Work::Leaf(Leaf { fault, cancels: false, yields }));

@@ -39,6 +39,8 @@ struct Sight {
     joins: Vec<Id>,
     pendings: Vec<Id>,
     last: Vec<(Id, Mode)>,
+    /// The parent may accumulate.
+    adds: bool,
 }
 
 /// The program of a seed.
@@ -180,15 +182,21 @@ impl Taste {
         if keep {
             sight.joins.push(id);
         }
-        let work = if self.rng.percent(self.nests[depth]) {
+        let nests = self.nests[depth];
+        let nests = if sight.adds && nests > 0 { nests.max(40) } else { nests };
+        let work = if self.rng.percent(nests) {
             let slots: Vec<_> = uses.iter().map(|one| one.slot).collect();
-            let length = self.rng.below(6);
-            Work::Nest(self.body(&mut Sight { slots, ..Sight::default() }, length, depth + 1))
+            // If it may accumulate, its tasks often contribute to that.
+            let reductions: Vec<_> = uses.iter().filter(|one| one.mode.is_reduction()).collect();
+            let adds = !reductions.is_empty() && (sight.adds || id % 2 == 1);
+            let last = if adds { reductions.iter().map(|one| (one.slot, one.mode)).collect() } else { Vec::new() };
+            let length = self.rng.below(6) + if adds { 2 } else { 0 };
+            Work::Nest(self.body(&mut Sight { slots, last, adds, ..Sight::default() }, length, depth + 1))
         } else {
             Work::Leaf(self.leaf())
         };
         let says = if self.rng.percent(self.plain) { 0 } else { 50 };
-        Task {
+        let mut task = Task {
             id,
             uses,
             work,
@@ -199,7 +207,13 @@ impl Taste {
             bytes: self.rng.pick(&[0, 0, 0, 1, 100, 10_000]),
             holds: if says == 0 { Vec::new() } else { self.holds(sight) },
             twice: self.rng.percent(self.faults / 4),
+        };
+        let reduces = task.uses.iter().any(|one| one.mode.is_reduction());
+        if reduces && id % 2 == 1 && matches!(task.work, Work::Nest(_)) {
+            // It accumulates (`Task::accumulates`).
+            (task.named, task.returns) = (true, false);
         }
+        task
     }
 
     fn holds(&mut self, sight: &Sight) -> Vec<(Id, bool)> {
@@ -217,12 +231,13 @@ impl Taste {
         }
         let slot = self.rng.pick(&sight.slots);
         let before = sight.last.iter().rfind(|last| last.0 == slot).map(|last| last.1);
+        let repeats = if sight.adds && before.is_some_and(Mode::is_reduction) { 85 } else { 50 };
         let mode = match before {
-            Some(mode) if self.rng.percent(50) => mode,
+            Some(mode) if self.rng.percent(repeats) => mode,
             _ => self.rng.pick(&self.modes),
         };
         sight.last.push((slot, mode));
-        Some(Use { slot, mode, blind: false })
+        Some(Use::new(slot, mode))
     }
 
     fn leaf(&mut self) -> Leaf {

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::datum::{Datum, State};
-use super::program::{Body, Fault, Id, Loop, Mode, Op, Over, Program, Task, Work};
-use super::value::{ELEMENTS, Plain, changed, item, mix};
+use super::program::{Adds, Body, Fault, Id, Loop, Mode, Op, Over, Program, Task, Work};
+use super::value::{ELEMENTS, Plain, changed, item, mix, own_part};
 
 /// The name of a task in errors: its id, or only the place of its spawn.
 pub type Label = Option<Id>;
@@ -188,8 +188,8 @@ impl Model {
             scope.abandoned.extend(task.holds.iter().map(|hold| hold.0));
             return Err(misused(task, scope, slot, failure));
         }
-        let generations: Vec<_> = task.uses.iter().map(|one| scope.datum(one.slot).enter(one.mode)).collect();
-        let refused = task.uses.iter().zip(&generations).enumerate().find_map(|(arg, (one, at))| {
+        let generations: Vec<_> = task.dependences().map(|one| scope.datum(one.slot).enter(one.mode)).collect();
+        let refused = task.dependences().zip(&generations).enumerate().find_map(|(arg, (one, at))| {
             let why = scope.datum(one.slot).refuses(one.mode, *at, arg)?;
             Some(Failure { label: label(task), why })
         });
@@ -295,6 +295,7 @@ impl Model {
         for one in &task.uses {
             inner.data.insert(one.slot, scope.datum(one.slot).hold(one.mode));
         }
+        add_own(task, &mut inner, seed);
         let value = self.body(body, &mut inner, seed);
         let own = value.is_none().then(|| {
             let panicked = panic_of(body);
@@ -309,6 +310,7 @@ impl Model {
             }
             scope.datum(one.slot).take_back(one.mode, *at, held, own.is_some());
         }
+        contribute(task, &mut inner, scope);
         self.expected.ran.insert(task.id, value.unwrap_or(seed));
         self.end_holds(task, scope, value.is_some());
         // The body's own failure comes after those of its children.
@@ -319,6 +321,9 @@ impl Model {
         };
         if value.is_none() {
             poison(task, scope, generations, &failure);
+        }
+        if task.accumulates() {
+            fail_totals(task, scope, generations, &failure);
         }
         for one in task.of(Mode::Write) {
             scope.datum(one.slot).fail_if_unset(failure.causes());
@@ -385,17 +390,45 @@ fn panic_of(body: &Body) -> Id {
 
 /// A failed task produces nothing.
 fn poison(task: &Task, scope: &mut Scope, generations: &[u64], failure: &Failure) {
-    for (one, at) in task.uses.iter().zip(generations) {
+    for (one, at) in task.dependences().zip(generations) {
+        scope.datum(one.slot).poison(one.mode, *at, failure.causes());
+    }
+}
+
+/// The body of a parent itself adds. In reference order, this comes before what its tasks add.
+fn add_own(task: &Task, inner: &mut Scope, seed: u64) {
+    if !task.accumulates() || task.adds() == Adds::Never {
+        return;
+    }
+    for (arg, one) in task.uses.iter().enumerate().filter(|(_, one)| one.mode.is_reduction()) {
+        inner.datum(one.slot).combine(one.mode, own_part(seed, arg));
+    }
+}
+
+/// Passes on what was added below a parent that contributes. If it failed, so does the parent that
+/// accumulates.
+fn contribute(task: &Task, inner: &mut Scope, scope: &mut Scope) {
+    for one in task.uses.iter().filter(|one| one.passed) {
+        // A datum that is named twice was added at the first place.
+        if let Some(held) = inner.data.remove(&one.slot) {
+            scope.datum(one.slot).combine(one.mode, held.value);
+        }
+    }
+}
+
+/// A parent that failed may have added anything.
+fn fail_totals(task: &Task, scope: &mut Scope, generations: &[u64], failure: &Failure) {
+    for (one, at) in task.dependences().zip(generations).filter(|(one, _)| one.mode.is_reduction()) {
         scope.datum(one.slot).poison(one.mode, *at, failure.causes());
     }
 }
 
 /// A task that names `twice` at two places never runs, and what it would write is not produced.
 fn misused(task: &Task, scope: &mut Scope, twice: Id, failure: Failure) -> Failure {
-    let modes: Vec<_> = task.uses.iter().filter(|one| one.slot == twice).map(|one| one.mode).collect();
+    let modes: Vec<_> = task.dependences().filter(|one| one.slot == twice).map(|one| one.mode).collect();
     // Different modes together are as good as `inout`.
     let both = if modes.iter().all(|mode| *mode == modes[0]) { modes[0] } else { Mode::Inout };
-    for one in task.uses.iter() {
+    for one in task.dependences() {
         let mode = if one.slot == twice { both } else { one.mode };
         let datum = scope.datum(one.slot);
         let at = datum.enter(mode);

@@ -89,7 +89,7 @@ pub enum Op {
 #[derive(Clone, Debug)]
 pub struct Task {
     pub id: Id,
-    /// In the order of [`Mode`]; those of a loop in the order of [`Loop`].
+    /// In the order of [`Mode`], contributions last; those of a loop in the order of [`Loop`].
     pub uses: Vec<Use>,
     pub work: Work,
     pub returns: bool,
@@ -109,6 +109,15 @@ pub struct Use {
     pub mode: Mode,
     /// The value depends on the schedule here: it is updated, and never read.
     pub blind: bool,
+    /// It is a contribution: the parent accumulates the datum, and passes that on. It orders
+    /// nothing, so it has no position among the accesses in errors.
+    pub passed: bool,
+}
+
+impl Use {
+    pub fn new(slot: Id, mode: Mode) -> Use {
+        Use { slot, mode, blind: false, passed: false }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -227,20 +236,59 @@ pub enum Fault {
     Unwritten(usize),
 }
 
+/// When the body of a parent itself adds to what it accumulates. In reference order, this comes
+/// before what its tasks add.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adds {
+    Never,
+    First,
+    Last,
+    /// Last, but it has its copies from the start.
+    Throughout,
+}
+
 impl Task {
     /// The rows of the grid of this many data that a parent changes.
     pub fn rows(data: usize) -> usize {
         if data.is_multiple_of(2) { 2 } else { 1 }
     }
 
-    /// Whether it accumulates where others reduce: some of the leaves do.
+    /// Whether it accumulates where others reduce: some of the leaves and parents do, and all tasks
+    /// that contribute.
     pub fn accumulates(&self) -> bool {
-        self.named && !self.returns && self.id % 4 == 1 && matches!(self.work, Work::Leaf(_))
+        let may_accumulate = match self.work {
+            Work::Leaf(_) => self.id % 4 == 1,
+            Work::Nest(_) => self.id % 2 == 1,
+            Work::Loop(_) => false,
+        };
+        let reduces = self.uses.iter().any(|one| one.mode.is_reduction());
+        self.contributes() || may_accumulate && self.named && !self.returns && reduces
     }
 
-    /// The accesses of one mode.
+    /// Whether it has contributions.
+    pub fn contributes(&self) -> bool {
+        self.uses.iter().any(|one| one.passed)
+    }
+
+    /// When its body adds, if it is a parent that accumulates.
+    pub fn adds(&self) -> Adds {
+        [Adds::Never, Adds::First, Adds::Last, Adds::Throughout][self.id / 2 % 4]
+    }
+
+    /// The accesses that order the task. Its contributions come after them, so each has the same
+    /// index here as in `uses`.
+    pub fn dependences(&self) -> impl Iterator<Item = &Use> + Clone {
+        self.uses.iter().filter(|one| !one.passed)
+    }
+
+    /// The dependences of one mode.
     pub fn of(&self, mode: Mode) -> impl Iterator<Item = &Use> {
-        self.uses.iter().filter(move |one| one.mode == mode)
+        self.dependences().filter(move |one| one.mode == mode)
+    }
+
+    /// The contributions of one mode.
+    pub fn contributions(&self, mode: Mode) -> impl Iterator<Item = &Use> {
+        self.uses.iter().filter(move |one| one.passed && one.mode == mode)
     }
 
     /// Which access of a loop has which purpose.
@@ -250,7 +298,8 @@ impl Task {
         LoopUses { changed, chunks, read: reads.next(), shared: self.of(Mode::Concurrent).next() }
     }
 
-    /// Whether it may be portable: it waits for nothing and holds nothing, and so do its children.
+    /// Whether it may be portable: it waits for nothing, holds nothing and passes on no
+    /// accumulator, and neither do its children.
     pub fn may_be_portable(&self) -> bool {
         let may_be = |op: &Op| match op {
             Op::Spawn(task) => task.may_be_portable(),
@@ -258,24 +307,25 @@ impl Task {
             _ => false,
         };
         self.holds.is_empty()
+            && !self.contributes()
             && match &self.work {
                 Work::Leaf(_) | Work::Loop(_) => true,
-                Work::Nest(body) => body.0.iter().all(may_be),
+                Work::Nest(body) => !self.accumulates() && body.0.iter().all(may_be),
             }
     }
 
     /// The two accesses that name one datum and must not, and the datum.
     pub fn duplicate(&self) -> Option<(usize, usize, Id)> {
-        let all = self.uses.iter().enumerate();
+        let all = self.dependences().enumerate();
         all.clone().find_map(|(second, use_)| {
             let (first, earlier) = all.clone().take(second).find(|(_, one)| one.slot == use_.slot)?;
             (earlier.mode != use_.mode || !use_.mode.repeats()).then_some((first, second, use_.slot))
         })
     }
 
-    /// The accesses without repetitions.
+    /// The dependences without repetitions.
     pub fn distinct(&self) -> impl Iterator<Item = (usize, &Use)> {
-        let all = || self.uses.iter().enumerate();
+        let all = move || self.dependences().enumerate();
         all().filter(move |(at, one)| all().take(*at).all(|(_, earlier)| earlier.slot != one.slot))
     }
 }
@@ -384,7 +434,8 @@ impl Task {
         write!(f, "t{} = {verb} (", self.id)?;
         for (at, one) in self.uses.iter().enumerate() {
             let comma = if at == 0 { "" } else { ", " };
-            write!(f, "{comma}d{}.{:?}{}", one.slot, one.mode, if one.blind { "~" } else { "" })?;
+            let (blind, passed) = (if one.blind { "~" } else { "" }, if one.passed { "^" } else { "" });
+            write!(f, "{comma}d{}.{:?}{blind}{passed}", one.slot, one.mode)?;
         }
         write!(f, ")")?;
         if let Work::Leaf(leaf) = &self.work {

@@ -9,6 +9,8 @@ enum Right {
     ReadOnly,
     WriteOnly,
     ShareOnly,
+    /// By contributions of this mode: the scope accumulates.
+    AddOnly(Mode),
 }
 
 #[derive(Clone, Copy)]
@@ -70,7 +72,7 @@ impl Known {
                 let Some(slot) = self.slot(*slot) else { return false };
                 *blind = slot.blind;
                 *assign &= slot.right == Right::Full;
-                return slot.right != Right::WriteOnly;
+                return !matches!(slot.right, Right::WriteOnly | Right::AddOnly(_));
             }
             Op::Join { task, .. } => {
                 let at = self.joins.iter().position(|join| join.0 == *task);
@@ -105,24 +107,28 @@ impl Known {
 
     fn admit_task(&mut self, task: &mut Task, root: bool, ordered: bool) {
         task.uses.retain(|one| self.slot(one.slot).is_some_and(|slot| slot.allows(one.mode, ordered)));
-        task.uses.sort_by_key(|one| one.mode);
+        for one in &mut task.uses {
+            one.blind = self.slot(one.slot).is_some_and(|slot| slot.blind);
+            one.passed = self.slot(one.slot).is_some_and(|slot| matches!(slot.right, Right::AddOnly(_)));
+        }
+        task.uses.sort_by_key(|one| (one.passed, one.mode));
         if let Work::Loop(one) = task.work {
             (task.returns, task.holds) = (false, Vec::new());
             order_of_loop(&mut task.uses, &one);
         }
-        leave_one_duplicate(&mut task.uses, task.twice);
-        for one in &mut task.uses {
-            one.blind = self.slot(one.slot).is_some_and(|slot| slot.blind);
-        }
+        leave_one_duplicate(task);
+        // A task that contributes returns nothing, so that there are fewer kinds of spawns.
+        task.returns &= !task.contributes();
         task.holds.retain(|(pending, _)| root && self.pendings.contains(pending));
         if task.keep {
             self.joins.push((task.id, task.returns));
         }
+        let accumulates = task.accumulates();
         match &mut task.work {
             Work::Leaf(leaf) => clean_leaf(leaf, task.uses.iter()),
             Work::Loop(one) => clean_loop(one, &task.uses),
             Work::Nest(body) => {
-                let slots = task.uses.iter().map(Slot::handed_on).collect();
+                let slots = task.uses.iter().map(|one| Slot::handed_on(one, accumulates)).collect();
                 clean_body(body, &mut Known { slots, ..Known::default() }, false, ordered);
             }
         }
@@ -158,15 +164,21 @@ fn clean_leaf<'a>(leaf: &mut Leaf, uses: impl Iterator<Item = &'a Use>) {
     }
 }
 
-/// Leaves out all but the first access to a datum and what may repeat it. If `twice`, the first
-/// other repetition stays.
-fn leave_one_duplicate(uses: &mut Vec<Use>, mut twice: bool) {
-    let mut seen: Vec<Use> = Vec::new();
-    uses.retain(|one| {
+/// Leaves out all but the first access to a datum and what may repeat it. If the task is allowed to
+/// name a datum `twice`, the first other repetition stays.
+fn leave_one_duplicate(task: &mut Task) {
+    let (mut seen, mut twice) = (Vec::<Use>::new(), task.twice);
+    // Two accumulators of a parent have two places in reference order.
+    let is_parent = matches!(task.work, Work::Nest(_));
+    task.uses.retain(|one| {
         let earlier = seen.iter().find(|earlier| earlier.slot == one.slot);
-        let may_be = earlier.is_none_or(|earlier| earlier.mode == one.mode && one.mode.repeats());
+        let may_repeat = |earlier: &Use| match one.passed {
+            true => !is_parent || one.mode != Mode::Compose,
+            false => earlier.mode == one.mode && one.mode.repeats(),
+        };
+        let may_be = earlier.is_none_or(may_repeat);
         seen.push(*one);
-        may_be || std::mem::take(&mut twice)
+        may_be || !one.passed && std::mem::take(&mut twice)
     });
 }
 
@@ -184,17 +196,19 @@ impl Slot {
             Right::ReadOnly => mode == Mode::Read,
             Right::WriteOnly => mode == Mode::Write,
             Right::ShareOnly => matches!(mode, Mode::Read | Mode::Concurrent),
+            Right::AddOnly(only) => mode == only,
         }
     }
 
     /// What a parent gets that declared an access.
-    fn handed_on(one: &Use) -> Slot {
+    fn handed_on(one: &Use, accumulates: bool) -> Slot {
         let (right, blind) = match one.mode {
             Mode::Read => (Right::ReadOnly, one.blind),
             Mode::Write => (Right::WriteOnly, false),
             Mode::Inout => (Right::Full, one.blind),
             Mode::Commutative => (Right::Full, true),
             Mode::Concurrent => (Right::ShareOnly, true),
+            Mode::Add | Mode::Xor | Mode::Compose if accumulates => (Right::AddOnly(one.mode), false),
             // A private copy: no other task sees it.
             Mode::Add | Mode::Xor | Mode::Compose => (Right::Full, false),
         };

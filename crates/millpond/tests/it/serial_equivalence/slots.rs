@@ -1,12 +1,15 @@
 //! Handles by id, whatever their rights, and the accesses of a task in one shape: a list for each
 //! mode.
 
+use std::rc::Rc;
+
 use millpond::each::InChunks;
 use millpond::{
     Access, CanRead, CanWrite, Commutative, ConcOnly, Concurrent, Error, Full, Grid, Handle, In, Inout, Out, Read,
     ReadOnly, Reduce, Spawn, Write, WriteOnly, all,
 };
 
+use super::accumulate::Totals;
 use super::program::{Id, Loop, Mode, Over, Task};
 use super::value::{Add, Compose, Element, Value, Xor};
 
@@ -22,6 +25,8 @@ pub enum Slot<B> {
 pub struct Slots<B> {
     single: Vec<(Id, Slot<B>)>,
     grids: Vec<Tiles<B>>,
+    /// What the parent accumulates. Its body may use that while its scope spawns.
+    pub totals: Rc<Totals<B>>,
 }
 
 /// A grid, and the ids of its tiles.
@@ -301,7 +306,7 @@ fn changed<'s, S: Spawn<'s>, R>(
 
 impl<B> Slots<B> {
     pub fn new() -> Self {
-        Slots { single: Vec::new(), grids: Vec::new() }
+        Slots { single: Vec::new(), grids: Vec::new(), totals: Rc::default() }
     }
 
     pub fn push(&mut self, id: Id, handle: Handle<Value, B>) {

@@ -30,6 +30,12 @@ pub fn changed(before: u64, by: u64, blind: bool) -> u64 {
     if blind { before.wrapping_add(by) } else { mix(before, by) }
 }
 
+/// What the body of a parent itself adds to the datum of access `arg`, which it accumulates.
+pub fn own_part(seed: u64, arg: usize) -> Plain {
+    let by = mix(mix(seed, 11), arg as u64);
+    Plain { sum: by, bits: by, map: (by | 1, mix(by, 1)), ..Plain::IDENTITY }
+}
+
 /// A value without its bookkeeping; the serial interpreter works on these alone.
 ///
 /// One word for each kind of update that must not disturb the others: a sum, a set of bits, an
