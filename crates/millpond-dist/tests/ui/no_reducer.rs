@@ -1,6 +1,6 @@
 //! A reduction with a type that is no reducer of these values.
 
-use millpond::Append;
+use millpond::{Acc, Append};
 use millpond_dist::{Cw, Portable, portable};
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +9,8 @@ struct One;
 
 impl Portable for One {
     type Access = Cw<u64, Append>;
-    fn run(self, part: &mut u64) {
-        *part += 1;
+    fn run(self, mut part: Acc<'_, u64, Append>) {
+        part.add(1);
     }
 }
 portable!(One, "one");
