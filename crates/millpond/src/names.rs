@@ -114,6 +114,10 @@ impl TaskName for Cow<'static, str> {
 #[cfg(test)]
 mod tests {
     use super::{MAX_BYTES, MAX_NAMES, Names};
+    use crate::sync::global::Mutex;
+
+    /// Tables of tests. Their texts are never freed, and leak checkers see them here.
+    static KEPT: Mutex<Vec<Names>> = Mutex::new(Vec::new());
 
     #[test]
     fn a_text_is_kept_once() {
@@ -122,6 +126,7 @@ mod tests {
         let (one, same, other) = (keep("visit"), keep("visit"), keep("noise"));
         assert_eq!((one, one.as_ptr(), other), ("visit", same.as_ptr(), "noise"));
         assert_eq!(names.bytes, 10);
+        KEPT.lock().push(names);
     }
 
     #[test]
@@ -132,6 +137,7 @@ mod tests {
         }
         assert_eq!(names.keep("one more".to_owned()), None);
         assert_eq!(names.keep("ff".to_owned()), Some("ff"), "it is known");
+        KEPT.lock().push(names);
     }
 
     #[test]
@@ -141,5 +147,6 @@ mod tests {
         assert!(names.keep(long("a")).is_some() && names.keep(long("b")).is_some());
         assert_eq!((names.bytes, names.keep("c".to_owned())), (MAX_BYTES, None));
         assert!(names.keep(long("a")).is_some() && names.keep(String::new()).is_some());
+        KEPT.lock().push(names);
     }
 }

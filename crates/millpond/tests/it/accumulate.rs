@@ -7,12 +7,21 @@ use std::time::Duration;
 use millpond::catalogue::{AnyRuntime, Names};
 use millpond::{Accumulator, Builder, Error, Handle, Inline, Kind, Reducer, Runtime, Spawn, Sum, on_runtime};
 
+use crate::common::lock::Mutex;
 use crate::common::rng::Rng;
 use crate::common::watchdog::Watchdog;
 use crate::common::{number, silence_expected_panics};
 
 mod edges;
 mod nested;
+
+/// Makes a value that is never freed. Leak checkers see it here.
+fn forever<T>(value: T) -> &'static T {
+    static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+    let value = Box::leak(Box::new(value));
+    KEPT.lock().push((&raw const *value).expose_provenance());
+    value
+}
 
 /// A number, and whether it is a copy that a reducer made.
 #[derive(Debug)]
@@ -58,7 +67,7 @@ impl<const LARGE: bool> Reducer<Counted> for Counting<LARGE> {
 /// Accumulates 0 to `tasks - 1` in tasks that wait for one value, so none runs at its spawn.
 /// Returns the sum, the number of combinations, and the height of their tree.
 fn total<const LARGE: bool>(rt: &Runtime, tasks: u64) -> (u64, usize, usize) {
-    let combined: &'static AtomicUsize = Box::leak(Box::default());
+    let combined = forever(AtomicUsize::new(0));
     let (gate, total) = (Handle::unset(), Handle::new(counted(0)));
     rt.scope(|s| {
         s.nest(gate.write(), |s, gate| s.set(&gate, ()));
@@ -91,7 +100,7 @@ fn a_generation_combines_once_per_worker() {
 
 #[test]
 fn a_leaf_at_its_spawn_adds_to_the_value() {
-    let combined: &'static AtomicUsize = Box::leak(Box::default());
+    let combined = forever(AtomicUsize::new(0));
     let rt = Runtime::builder().workers(1).inline(Inline::Always).build().expect("valid choices");
     let total = Handle::new(counted(1));
     rt.scope(|s| {

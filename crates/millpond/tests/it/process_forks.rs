@@ -39,6 +39,8 @@ fn in_child(child: impl FnOnce()) {
     if pid == 0 {
         // SAFETY: no pointers. The signal ends a child that hangs.
         unsafe { libc::alarm(60) };
+        // Without a stack trace: a sanitizer needs a minute to read its symbols.
+        std::panic::set_hook(Box::new(|panic| eprintln!("in a child: {panic}")));
         let ended = catch_unwind(AssertUnwindSafe(child));
         // SAFETY: ends the process.
         unsafe { libc::_exit(if ended.is_ok() { 0 } else { 1 }) };

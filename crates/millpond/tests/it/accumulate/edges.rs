@@ -63,8 +63,8 @@ impl<const LARGE: bool> Reducer<Live> for Bounded<LARGE> {
     }
 }
 
-fn leaked(value: i64) -> &'static AtomicI64 {
-    Box::leak(Box::new(AtomicI64::new(value)))
+fn counter(value: i64) -> &'static AtomicI64 {
+    forever(AtomicI64::new(value))
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn a_leaf_at_its_spawn_joins_an_open_reduction() {
 #[test]
 fn failing_reducers_lose_nothing() {
     fn run<const LARGE: bool>(rt: &Runtime, most: u64, identities: i64) -> bool {
-        let (live, identities) = (leaked(0), leaked(identities));
+        let (live, identities) = (counter(0), counter(identities));
         let reducer = Bounded::<LARGE> { most, identities };
         let (gate, total) = (Handle::unset(), Handle::new(Live::new(0, live)));
         let result = rt.scope(|s| {
@@ -232,10 +232,10 @@ fn a_body_that_cannot_be_called_is_dropped_inside_its_task() {
     }
     silence_expected_panics();
     for rt in runtimes(false) {
-        let total = Handle::new(Live::new(0, leaked(0)));
+        let total = Handle::new(Live::new(0, counter(0)));
         let result = rt.scope(|s| {
             let thrower = Thrower;
-            let reducer = Bounded::<false> { most: 1000, identities: leaked(0) };
+            let reducer = Bounded::<false> { most: 1000, identities: counter(0) };
             s.spawn(total.reduce(reducer), move |_| drop(thrower));
         });
         let said = result.expect_err("the identity panicked").to_string();
