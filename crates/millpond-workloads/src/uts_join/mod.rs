@@ -1,4 +1,4 @@
-//! Unbalanced tree search by fork and join: [`uts`](crate::uts) without data.
+//! Unbalanced tree search by fork and join: [`crate::uts`] without data.
 
 mod params;
 mod serial;
