@@ -159,9 +159,10 @@ fn a_graph_that_is_too_large_to_draw() {
     let args = ["profile", "cholesky", "--n", "4000", "--dot", &dot];
     fails(&args, 2, "--dot: the graph has 5984 tasks, 500 can be drawn: record a smaller instance");
     assert!(dir.names().is_empty());
-    // With the combinations of reductions, which are known only after the run.
+    // 500 tasks and a combination, which is known only after the run.
     let trace = dir.path("t.json");
-    let args = ["profile", "nqueens", "--n", "12", "--cutoff", "9", "--trace", &trace, "--dot", &dot, "--json"];
+    let tree = ["--depth", "4", "--seed", "1543"];
+    let args = [&["profile", "uts"], &tree[..], &["--trace", &trace, "--dot", &dot, "--json"]].concat();
     let ran = millpond(&args);
     assert!(ran.status == 2 && ran.stdout.is_empty() && ran.stderr.contains("500 can be drawn"), "{ran:?}");
     assert!(dir.names().is_empty());
