@@ -51,8 +51,8 @@ pub struct W<T>(PhantomData<fn() -> T>);
 /// Declares an `inout`. A leaf gets `&mut T`, a parent a handle with the right [`Full`].
 #[derive(Debug)]
 pub struct Rw<T>(PhantomData<fn() -> T>);
-/// Declares an `accumulate` with a zero-sized reducer, such as [`Sum`](millpond::Sum). A leaf gets an
-/// [`Acc`], a parent an [`Accumulator`]. (Athapascan's access `cw`.)
+/// Declares an `accumulate` with a zero-sized reducer, such as [`Sum`](millpond::Sum). A leaf gets
+/// an [`Acc`], a parent an [`Accumulator`]. (Athapascan's access `cw`.)
 ///
 /// ```
 /// use millpond::{Acc, Handle, Runtime, Spawn, Sum};
