@@ -98,17 +98,21 @@ fn a_generation_combines_once_per_worker() {
     }
 }
 
+/// A runtime on which ready leaves run at their spawn, also if the default scheme is another one.
+fn at_spawn() -> AnyRuntime {
+    let names = Names { scheme: "parked", ..Names::default() };
+    AnyRuntime::build(Runtime::builder().workers(1).inline(Inline::Always), names).expect("valid choices")
+}
+
 #[test]
 fn a_leaf_at_its_spawn_adds_to_the_value() {
-    let combined = forever(AtomicUsize::new(0));
-    let rt = Runtime::builder().workers(1).inline(Inline::Always).build().expect("valid choices");
-    let total = Handle::new(counted(1));
-    rt.scope(|s| {
+    let (combined, total) = (forever(AtomicUsize::new(0)), Handle::new(counted(1)));
+    let result = on_runtime!(&at_spawn(), rt => rt.scope(|s| {
         for n in 0..10 {
             s.spawn(total.accumulate(Counting::<false>(combined)), move |mut total| total.add(counted(n)));
         }
-    })
-    .expect("nothing fails");
+    }));
+    result.expect("nothing fails");
     assert_eq!((total.into_inner().expect("produced").sum, combined.load(Ordering::Relaxed)), (46, 0));
 }
 
@@ -213,14 +217,13 @@ impl Reducer<Arc<u64>> for Fails {
 #[test]
 fn a_reducer_fails_at_a_spawn() {
     silence_expected_panics();
-    let rt = Runtime::builder().workers(1).inline(Inline::Always).build().expect("valid choices");
     for in_identity in [false, true] {
         let (value, second) = (Arc::new(1), Arc::new(2));
         let (total, other) = (Handle::new(value.clone()), Handle::new(second.clone()));
-        let error = rt.scope(|s| {
+        let error = on_runtime!(&at_spawn(), rt => rt.scope(|s| {
             let accesses = (other.reduce(Sums), total.reduce(Fails { in_identity }));
             s.spawn(accesses, |(other, _)| *Arc::get_mut(other).expect("one owner") += 1);
-        });
+        }));
         let said = format!("{}", error.expect_err("the reducer panicked"));
         assert!(said.contains(if in_identity { "expected from 1" } else { "expected from 2" }), "{said}");
         assert!(total.into_inner().is_err() && other.into_inner().is_err());
