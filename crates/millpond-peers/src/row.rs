@@ -114,6 +114,7 @@ impl Row {
             ("reps", json!(self.runs.len())),
             ("median_seconds", json!(median)),
             ("min_seconds", json!(self.min_seconds())),
+            ("seconds", json!(self.seconds())),
             ("ns_per_task", json!(self.ns_per_task(median))),
             ("worker_shares", json!(self.worker_shares())),
             ("verified", json!(self.verified)),

@@ -32,7 +32,7 @@
 //!
 //! | the rest takes | another worker | the caller |
 //! |---|---|---|
-//! | less than 5 µs | any | continues alone |
+//! | less than 3 µs | any | continues alone |
 //! | longer | looks for work | shares the rest |
 //! | longer than 60 µs | sleeps | shares the rest, and wakes a worker |
 //! | less | sleeps | continues alone, until such loops have taken 100 µs in a row |
@@ -63,7 +63,7 @@ pub use items::{Chunks, ChunksMut, Items, Shared, Zip};
 pub use items::{SliceMut, Source, With};
 
 /// A rest that takes less is not shared: forking and waiting take about 1 µs.
-const MIN_SHARED_NS: f64 = 5_000.0;
+const MIN_SHARED_NS: f64 = 3_000.0;
 /// A rest that takes this long is worth a wake-up. The waker spends up to 5 µs, and the woken
 /// worker begins about 40 µs later.
 const MIN_WOKEN_NS: f64 = 60_000.0;
@@ -73,7 +73,7 @@ const ALWAYS_WOKEN_NS: f64 = 1e6;
 /// they find it awake.
 const MAX_ALONE_NS: f64 = 100_000.0;
 /// A shorter rest needs no reading of the clock.
-const SHORT_NS: f64 = 2_000.0;
+const SHORT_NS: f64 = 1_000.0;
 /// A loop known to be shorter runs mostly without reading the clock.
 const TINY_NS: f64 = 3_000.0;
 /// When the caller first decides. Shorter times say little, because the first items wait for
@@ -105,7 +105,7 @@ const FEW_ITEMS_PER_WORKER: usize = 16;
 /// ```
 ///
 /// The runtime decides how the loop is split, while it runs (see [`each`](self)). So there is no
-/// size to tune. Sharing a loop costs about 1 µs. A loop of less than 5 µs costs a few nanoseconds
+/// size to tune. Sharing a loop costs about 1 µs. A loop of less than 3 µs costs a few nanoseconds
 /// more than a plain one, or a few tens when it is new. The loop allocates nothing.
 ///
 /// To update a datum from all items, use an atomic, or let each item of

@@ -15,7 +15,7 @@ use crate::worker::forks::Others;
 /// at most a piece apart.
 const PIECE_NS: f64 = 20_000.0;
 /// Towards the end, pieces get smaller, but not smaller than this.
-const MIN_PIECE_NS: f64 = 1_000.0;
+const MIN_PIECE_NS: f64 = 500.0;
 /// A thread shares the rest of its own piece only if that has taken much longer than expected.
 const PATIENCE_NS: f64 = 2.0 * PIECE_NS;
 

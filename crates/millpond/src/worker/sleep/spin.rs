@@ -16,8 +16,9 @@ const SPIN_BEFORE_SLEEP: Duration = Duration::from_micros(50);
 #[cfg(not(loom))]
 const SPIN_BEFORE_YIELD: Duration = Duration::from_micros(20);
 
-/// The longest pause between two looks, as a power of two of spin-loop hints (10 to 40 ns each).
-const MAX_PAUSE_SHIFT: u32 = 5;
+/// The longest pause between two looks, as a power of two of spin-loop hints (10 to 40 ns each). A
+/// worker that comes 1 µs later is of no use to a loop of 5 µs (decision 40).
+const MAX_PAUSE_SHIFT: u32 = 3;
 
 /// Looks for work for as long as `idle` says. Returns whether there was work.
 pub(super) fn spin(idle: Idle, found: &dyn Fn() -> bool) -> bool {
