@@ -1,7 +1,7 @@
 //! A row: a measured point of one runtime. Also formats rows for programs.
 
 use crate::graph::Case;
-use crate::runtimes::{MILLPOND, QUEUED};
+use crate::runtimes::{MILLPOND, QUEUED, STACK};
 use crate::work::Outcome;
 use serde_json::{Map, Value, json};
 
@@ -101,7 +101,7 @@ impl Row {
         let params: Map<_, _> =
             self.case.graph.params().into_iter().map(|(name, size)| (name.to_owned(), json!(size))).collect();
         let mut config = json!({ "workers": self.workers });
-        if [MILLPOND, QUEUED].contains(&self.runtime) {
+        if [MILLPOND, QUEUED, STACK].contains(&self.runtime) {
             config["inline"] = json!(if self.runtime == QUEUED { "never" } else { "auto" });
         }
         let median = self.median_seconds();
@@ -159,14 +159,19 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
     }
 }
 
-/// Compares each row with millpond's rows of the same point, by nanoseconds per task, and adds the
-/// result.
+/// Compares each row by nanoseconds per task, and adds the results: with millpond's rows of the same
+/// point, and with the same runtime on one worker.
 pub fn compare(rows: &mut [Row]) {
     let all = rows.to_vec();
     let cost = |row: &Row| row.ns_per_task(row.median_seconds());
     for row in rows {
-        for (ours, field) in [(MILLPOND, "ratio_to_millpond"), (QUEUED, "ratio_to_queued")] {
-            let like = |other: &&Row| (other.runtime, other.shape, other.workers) == (ours, row.shape, row.workers);
+        let bases = [
+            (MILLPOND, row.workers, "ratio_to_millpond"),
+            (QUEUED, row.workers, "ratio_to_queued"),
+            (row.runtime, 1, "ratio_to_one_worker"),
+        ];
+        for (runtime, workers, field) in bases {
+            let like = |other: &&Row| (other.runtime, other.shape, other.workers) == (runtime, row.shape, workers);
             if let (Some(base), Some(ns)) = (all.iter().find(like).and_then(cost), cost(row)) {
                 row.extra.push((field, json!(ns / base)));
             }

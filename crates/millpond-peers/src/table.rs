@@ -34,7 +34,7 @@ fn table<T: Into<Cell>>(header: impl IntoIterator<Item = T>) -> Table {
 /// Nanoseconds per task; for `join`, per join.
 fn costs(rows: &[Row]) -> Table {
     let unit = if rows[0].suite == "join" { "joins" } else { "tasks" };
-    let figures = ["median ns", "min ns", "x millpond", "x queued", "shares", "left out", "verified"];
+    let figures = ["median ns", "min ns", "x millpond", "x queued", "x 1 worker", "shares", "left out", "verified"];
     let header = ["shape", "runtime", "workers", unit].into_iter().chain(figures);
     let mut table = table(header);
     for row in rows {
@@ -47,6 +47,7 @@ fn costs(rows: &[Row]) -> Table {
             number(row.ns_per_task(row.min_seconds()), 1),
             number(row.extra("ratio_to_millpond"), 2),
             number(row.extra("ratio_to_queued"), 2),
+            number(row.extra("ratio_to_one_worker"), 2),
             shares(row),
             if row.left_out == 0 {
                 String::new()

@@ -3,11 +3,11 @@
 use super::Peer;
 use crate::graph::{Case, Graph, Sink};
 use crate::work::{Outcome, item, loops, measured, work, work_many};
-use millpond::{Handle, Inline, Joiner, Runtime, Spawn, for_each};
+use millpond::{Engine, Handle, Inline, Joiner, Runtime, Spawn, StackEngine, for_each};
 use std::array;
 use std::time::{Duration, Instant};
 
-struct Millpond(Runtime);
+struct Millpond<E: Engine>(Runtime<E>);
 
 /// With its default settings.
 pub fn start(workers: usize) -> Result<Box<dyn Peer>, String> {
@@ -19,12 +19,18 @@ pub fn start_queued(workers: usize) -> Result<Box<dyn Peer>, String> {
     start_with(workers, Inline::Never)
 }
 
+/// With the distributed dataflow stack as its engine.
+pub fn start_stack(workers: usize) -> Result<Box<dyn Peer>, String> {
+    let runtime = Runtime::builder().workers(workers).build_with::<StackEngine>();
+    Ok(Box::new(Millpond(runtime.map_err(|error| error.to_string())?)))
+}
+
 fn start_with(workers: usize, inline: Inline) -> Result<Box<dyn Peer>, String> {
     let runtime = Runtime::builder().workers(workers).inline(inline).build();
     Ok(Box::new(Millpond(runtime.map_err(|error| error.to_string())?)))
 }
 
-impl Peer for Millpond {
+impl<E: Engine> Peer for Millpond<E> {
     fn run(&mut self, case: &Case) -> Result<Outcome, String> {
         let outcome = match case.graph {
             Graph::Fib { n } => measured(|| join(&self.0, n)),
@@ -70,13 +76,17 @@ fn fib_by(joiner: &Joiner, n: u64) -> u64 {
     a + b
 }
 
-fn spawn_all(runtime: &Runtime, case: &Case, handles: &[Handle<u64>]) -> Result<(Duration, u64), millpond::Error> {
+fn spawn_all<E: Engine>(
+    runtime: &Runtime<E>,
+    case: &Case,
+    handles: &[Handle<u64>],
+) -> Result<(Duration, u64), millpond::Error> {
     let start = Instant::now();
     runtime.scope(|s| case.graph.walk(&mut Spawner { s, handles, steps: case.steps, long_steps: case.long_steps }))?;
     Ok((start.elapsed(), 0))
 }
 
-fn join(runtime: &Runtime, n: u64) -> Result<(Duration, u64), millpond::Error> {
+fn join<E: Engine>(runtime: &Runtime<E>, n: u64) -> Result<(Duration, u64), millpond::Error> {
     let start = Instant::now();
     let value = runtime.scope(|_| fib(n))?;
     Ok((start.elapsed(), value))

@@ -57,6 +57,12 @@ pub static RUNTIMES: &[Runtime] = &[
         start: Start::Here(millpond::start_queued),
     },
     Runtime {
+        name: STACK,
+        summary: "millpond: the distributed dataflow stack as its engine",
+        can: is_no_loop,
+        start: Start::Here(millpond::start_stack),
+    },
+    Runtime {
         name: "millpond-joiner",
         summary: "millpond: Joiner::join, through the worker at hand",
         can: is_join,
@@ -112,6 +118,9 @@ pub const SERIAL: &str = "serial";
 pub const MILLPOND: &str = "millpond";
 /// The same, without tasks run at their spawn.
 pub const QUEUED: &str = "millpond-queued";
+
+/// The same, on the dataflow stack.
+pub const STACK: &str = "millpond-stack";
 
 fn is_join(graph: Graph) -> bool {
     matches!(graph, Graph::Fib { .. })

@@ -128,13 +128,15 @@ impl Request {
     ) -> Result<Vec<Row>, String> {
         let mut rows = Vec::new();
         for (shape, graph) in self.shapes(suite) {
-            for &workers in self.workers(suite) {
-                let mut some = self.rows(suite, shape, workers, Case::empty(graph));
-                some.iter_mut().for_each(|row| fit(started, row));
-                by_turns(started, &mut some, self.reps, &self.progress)?;
-                compare(&mut some);
-                rows.extend(some);
-            }
+            // All numbers of workers take turns, so that they can be compared.
+            let case = Case::empty(graph);
+            let all = self.workers(suite).iter().flat_map(|&workers| self.rows(suite, shape, workers, case));
+            let mut some: Vec<Row> = all.collect();
+            some.iter_mut().for_each(|row| fit(started, row));
+            by_turns(started, &mut some, self.reps, &self.progress)?;
+            compare(&mut some);
+            some.sort_by_key(|row| row.workers);
+            rows.extend(some);
         }
         Ok(rows)
     }
