@@ -22,13 +22,14 @@ use crate::runtime::external::tasks::ExternalTasks;
 use crate::runtime::spawn::body::{Body, call_leaf, payload, write_body};
 use crate::runtime::spawn::issue::{ByScheme, Plan, Prepared};
 use crate::task::{TaskRef, VTable, flag};
+use crate::worker::Worker;
 use crate::worker::cancel::CancelToken;
 use crate::worker::complete::{serves, settle};
 use crate::worker::config::Inline;
 use crate::worker::engine::store::TaskStore;
 use crate::worker::external::{Admission, HandleState};
+use crate::worker::grain::{Ran, RunSite};
 use crate::worker::scope_state::ScopeState;
-use crate::worker::{Worker, grain};
 
 /// The scope of a body: spawns tasks and waits for them, through [`Spawn`].
 ///
@@ -153,7 +154,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         let returned =
             self.scope_state().run_inline(|| unsafe { call_leaf::<B, A, F, R>(task.records(), shape, body) });
         let result = value_of::<O, R>(returned);
-        worker.grains.end(|| &worker.shared().kinds, task.header().vtable(), started, grain::RunSite::AtItsSpawn);
+        worker.grains.end(|| &worker.shared().kinds, Ran::of(task, RunSite::AtItsSpawn), started);
         if record != 0 {
             worker.log.ended(record, result.is_ok(), before);
         }

@@ -1,30 +1,44 @@
 //! How long bodies take, by kind, so that short ones run inline at their spawn.
 //!
-//! A kind is a closure type (the address of its task table). A worker measures one body in
-//! [`BODIES_PER_MEASUREMENT`], with the processor's time stamp. It measures a body from the pool
-//! only if the last task that it ran or issued has the same scope. The maximum of a kind counts,
-//! and decays slowly: with many short and few long bodies, a mean would mislead. So a kind is short
-//! only if none of its recent measured bodies was long.
+//! A kind is a closure type (the address of its task table). A worker measures some bodies, with
+//! the processor's time stamp. It measures a body from the pool only if the last task that it ran
+//! or issued has the same scope. The maximum of a kind counts, and decays slowly: with many short
+//! and few long bodies, a mean would mislead. So a kind is short only if none of its recent
+//! measured bodies was long.
 //!
-//! A body from the pool may first wait for cache lines of another processor. A body at its spawn
-//! does not. If such waits made a kind long, its tasks would continue to go through the pool, and
-//! to wait. So a body from the pool counts as long only if it takes longer than such waits, or if
-//! many in a row do.
+//! *What counts.* Handing a task to another worker costs more with more accesses. So a measured
+//! time counts less a little for each access.
+//!
+//! *Surprises.* The thread may lose its processor during a body. So one long body does not make a
+//! short kind long. The worker then measures the next [`BODIES_AFTER_SURPRISE`] bodies. If one of
+//! them is long and of the same kind, the kind is long.
+//!
+//! *Cold lines.* A body from the pool may first wait for cache lines of another processor. A body
+//! at its spawn does not. If such waits made a kind long, its tasks would continue to go through
+//! the pool, and to wait. So a body from the pool counts as long only if it takes longer than such
+//! waits, or if many in a row do.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
 
 use crate::clock::{ticks, ticks_per_ns};
 use crate::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use crate::task::VTable;
+use crate::task::{TaskRef, VTable};
 use crate::worker::scope_state::ScopeState;
 
-/// A worker measures one body in this many.
-const BODIES_PER_MEASUREMENT: u64 = 16;
+/// A worker measures one body in this many. Both numbers are prime, so that in a loop with several
+/// kinds each is measured.
+const BODIES_PER_MEASUREMENT: u64 = 17;
+/// The same after a body of a short kind. A measurement takes as long as several such bodies.
+const SHORT_BODIES_PER_MEASUREMENT: u64 = 61;
+/// So many bodies in a row are measured after a long body of a short kind.
+const BODIES_AFTER_SURPRISE: u32 = 8;
 /// After this many measurements, the length of a kind is trusted.
 const MEASUREMENTS_BEFORE_TRUST: u32 = 4;
 /// Below this, running a body at once costs less than handing it to another worker.
 const BREAK_EVEN_NS: f64 = 100.0;
+/// By so much each access makes handing over more expensive.
+const ACCESS_NS: f64 = 20.0;
 /// A longer body did not only wait for a few cache lines.
 const COLD_NS: f64 = 1000.0;
 /// If this many bodies in a row look cold, the reason is not cold cache lines.
@@ -46,8 +60,9 @@ pub(crate) enum Length {
 #[derive(Debug)]
 pub(crate) struct Kinds {
     slots: Box<[Slot]>,
-    /// All three limits are in ticks of the time stamp.
+    /// These times are in ticks of the time stamp.
     break_even: u32,
+    access: u32,
     cold: u32,
     long: u32,
 }
@@ -68,6 +83,25 @@ pub(crate) struct Grains {
     /// The scope of the last task that this worker issued or ran. Only compared, never
     /// dereferenced.
     last: Cell<Option<NonNull<ScopeState>>>,
+    /// The number of the worker's last body that need not be measured. Bodies have numbers from 1.
+    skipped: Cell<u64>,
+    surprise: Cell<Surprise>,
+}
+
+/// A long body of a kind that was short.
+#[derive(Clone, Copy, Debug, Default)]
+struct Surprise {
+    kind: usize,
+    /// How many of the next bodies are still measured for it.
+    left: u32,
+}
+
+/// A finished body, for its measurement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ran {
+    pub(crate) kind: &'static VTable,
+    pub(crate) accesses: usize,
+    pub(crate) site: RunSite,
 }
 
 /// Where a body runs.
@@ -81,11 +115,18 @@ pub(crate) enum RunSite {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Started(Option<u64>);
 
+impl Ran {
+    pub(crate) fn of(task: TaskRef, site: RunSite) -> Self {
+        Ran { kind: task.header().vtable(), accesses: task.records().len(), site }
+    }
+}
+
 impl Kinds {
     pub(crate) fn new() -> Self {
         let slots = (0..SLOTS).map(|_| Slot::default()).collect();
         let ticks = |ns: f64| (ns * ticks_per_ns()) as u32;
-        Kinds { slots, break_even: ticks(BREAK_EVEN_NS), cold: ticks(COLD_NS), long: ticks(LONG_NS) }
+        let (break_even, access) = (ticks(BREAK_EVEN_NS), ticks(ACCESS_NS));
+        Kinds { slots, break_even, access, cold: ticks(COLD_NS), long: ticks(LONG_NS) }
     }
 
     #[inline]
@@ -118,10 +159,11 @@ impl Kinds {
         }
     }
 
-    /// Notes a measurement. A race between workers only loses one.
-    #[cold]
-    fn note(&self, kind: &'static VTable, ticks: u64, site: RunSite) {
-        let (slot, address) = self.slot(kind);
+    /// Notes a measurement. A race between workers only loses one. `suspected` says whether another
+    /// long body of the kind was a surprise just before.
+    fn note(&self, ran: Ran, ticks: u64, suspected: bool) -> Noted {
+        let (slot, address) = self.slot(ran.kind);
+        let ticks = ticks.saturating_sub(u64::from(self.access) * ran.accesses as u64);
         let ticks = ticks.min(u64::from(u32::MAX - 1)) as u32;
         if slot.kind.load(Ordering::Relaxed) != address {
             slot.longest.store(u32::MAX, Ordering::Relaxed);
@@ -129,30 +171,50 @@ impl Kinds {
             slot.kind.store(address, Ordering::Relaxed);
         }
         let measured = slot.measured.load(Ordering::Relaxed) + 1;
-        if measured < MEASUREMENTS_BEFORE_TRUST {
+        if measured <= MEASUREMENTS_BEFORE_TRUST {
             slot.measured.store(measured, Ordering::Relaxed);
-        } else if measured == MEASUREMENTS_BEFORE_TRUST {
-            slot.measured.store(measured, Ordering::Relaxed);
-            // The first bodies of a kind meet cold caches, so they do not count.
-            slot.longest.store(ticks, Ordering::Relaxed);
-        } else {
-            let longest = slot.longest.load(Ordering::Relaxed);
-            let cold = site == RunSite::FromThePool && ticks > longest && ticks < self.cold;
-            let before = slot.cold.load(Ordering::Relaxed);
-            let in_a_row = if cold { before + 1 } else { 0 };
-            if in_a_row != before {
-                slot.cold.store(in_a_row % MAX_COLD_IN_A_ROW, Ordering::Relaxed);
+            if measured == MEASUREMENTS_BEFORE_TRUST {
+                // The first bodies of a kind meet cold caches, so they do not count.
+                slot.longest.store(ticks, Ordering::Relaxed);
             }
-            if cold && in_a_row < MAX_COLD_IN_A_ROW {
-                return;
-            }
-            // Every worker reads this cache line before each body, so only changes that matter are
-            // stored.
-            if ticks > longest || ticks < longest - longest / 4 {
-                slot.longest.store(ticks.max(longest - longest / 16), Ordering::Relaxed);
-            }
+            return Noted::Counted;
         }
+        let longest = slot.longest.load(Ordering::Relaxed);
+        if longest < self.break_even && ticks >= self.break_even && !suspected {
+            return Noted::Surprise;
+        }
+        if self.may_be_cold(slot, ran.site, ticks) {
+            return Noted::Counted;
+        }
+        // Every worker reads this cache line before each body, so only changes that matter are
+        // stored.
+        if ticks > longest || ticks < longest - longest / 4 {
+            slot.longest.store(ticks.max(longest - longest / 16), Ordering::Relaxed);
+        }
+        if longest < self.break_even { Noted::Short } else { Noted::Counted }
     }
+
+    /// Whether a measurement does not count, because the body may have waited for cold lines.
+    fn may_be_cold(&self, slot: &Slot, site: RunSite, ticks: u32) -> bool {
+        let longest = slot.longest.load(Ordering::Relaxed);
+        let cold = site == RunSite::FromThePool && ticks > longest && ticks < self.cold;
+        let before = slot.cold.load(Ordering::Relaxed);
+        let in_a_row = if cold { before + 1 } else { 0 };
+        if in_a_row != before {
+            slot.cold.store(in_a_row % MAX_COLD_IN_A_ROW, Ordering::Relaxed);
+        }
+        cold && in_a_row < MAX_COLD_IN_A_ROW
+    }
+}
+
+/// The result of a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Noted {
+    /// The body was short, as those before.
+    Short,
+    /// The body was long, those before were short, and it does not count yet.
+    Surprise,
+    Counted,
 }
 
 impl Grains {
@@ -168,23 +230,47 @@ impl Grains {
         if self.last.replace(Some(scope_state)) == Some(scope_state) { self.start(nth) } else { Started(None) }
     }
 
-    /// A body starts: the `nth` of this worker.
+    /// A body starts: the `nth` of this worker. The 0th is never measured.
     #[inline]
     pub(crate) fn start(&self, nth: u64) -> Started {
-        Started(nth.is_multiple_of(BODIES_PER_MEASUREMENT).then(ticks))
+        Started(if nth <= self.skipped.get() { None } else { Some(self.start_measured(nth)) })
     }
 
-    /// The body has finished. `kinds` is called only if it was measured.
+    #[cold]
+    fn start_measured(&self, nth: u64) -> u64 {
+        self.skipped.set(nth + BODIES_PER_MEASUREMENT - 1);
+        ticks()
+    }
+
+    /// A body has finished. `kinds` is called only if it was measured.
     #[inline(always)]
-    pub(crate) fn end<'k>(
-        &self,
-        kinds: impl FnOnce() -> &'k Kinds,
-        kind: &'static VTable,
-        started: Started,
-        site: RunSite,
-    ) {
+    pub(crate) fn end<'k>(&self, kinds: impl FnOnce() -> &'k Kinds, ran: Ran, started: Started) {
         if let Some(start) = started.0 {
-            kinds().note(kind, ticks().wrapping_sub(start), site);
+            self.end_measured(kinds(), ran, ticks().wrapping_sub(start));
+        }
+    }
+
+    #[cold]
+    fn end_measured(&self, kinds: &Kinds, ran: Ran, ticks: u64) {
+        let Surprise { kind, left } = self.surprise.get();
+        let this = std::ptr::from_ref(ran.kind).addr();
+        let left = match kinds.note(ran, ticks, left > 0 && kind == this) {
+            Noted::Surprise => {
+                self.surprise.set(Surprise { kind: this, left: BODIES_AFTER_SURPRISE });
+                BODIES_AFTER_SURPRISE
+            }
+            Noted::Short if left == 0 => {
+                self.skipped.set(self.skipped.get() + (SHORT_BODIES_PER_MEASUREMENT - BODIES_PER_MEASUREMENT));
+                0
+            }
+            _ if left > 0 => {
+                self.surprise.set(Surprise { kind, left: left - 1 });
+                left - 1
+            }
+            _ => 0,
+        };
+        if left > 0 {
+            self.skipped.set(0);
         }
     }
 }

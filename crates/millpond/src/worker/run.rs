@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use super::carrier::AGE;
 use super::complete::{BodyStarted, may_start, refusal};
 use super::forks::Offer;
-use super::grain::{self, Length};
+use super::grain::{Length, Ran, RunSite};
 #[cfg(feature = "stack")]
 use super::stack_head::StackHead;
 use super::stay::Awaited;
@@ -173,12 +173,12 @@ impl<E: WorkerEngine> Worker<E> {
             return self.refuse(task, error);
         }
         // A combination is not a task of the program.
-        let nth = if header.role() == Role::Leaf { self.count_body() } else { 1 };
+        let nth = if header.role() == Role::Leaf { self.count_body() } else { 0 };
         self.expose_before(header.vtable());
         task.records().iter().for_each(|record| self.fetch_for_release(record));
         let started = self.grains.start_taken(header.scope_state(), nth);
         let result = self.named(task, || self.run_body(task));
-        self.grains.end(|| &self.shared().kinds, header.vtable(), started, grain::RunSite::FromThePool);
+        self.grains.end(|| &self.shared().kinds, Ran::of(task, RunSite::FromThePool), started);
         if result.is_ok() { self.conclude_well(task) } else { self.conclude(task, result, true, BodyStarted::No) }
     }
 

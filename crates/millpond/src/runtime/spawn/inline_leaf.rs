@@ -39,8 +39,9 @@ use crate::runtime::outcome::{NoValue, Outcome, value_of};
 use crate::runtime::scope::Scope;
 use crate::runtime::spawn::Options;
 use crate::task::{Record, VTable};
+use crate::worker::Worker;
+use crate::worker::grain::{Ran, RunSite};
 use crate::worker::scope_state::ScopeState;
-use crate::worker::{Worker, grain};
 
 /// The most accesses of such a leaf: the most that a tuple can have.
 const MAX_ACCESSES: usize = 20;
@@ -250,7 +251,8 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
                 unsafe { call_leaf::<B, A, F, R>(records, &shape, body) }
             }
         });
-        worker.grains.end(|| &worker.shared().kinds, kind, started, grain::RunSite::AtItsSpawn);
+        let ran = Ran { kind, accesses: count, site: RunSite::AtItsSpawn };
+        worker.grains.end(|| &worker.shared().kinds, ran, started);
         let why = match value_of::<O, R>(result) {
             Ok(value) if !look.writes => return Ok(Ok(value)),
             Ok(value) => match first_unwritten(&accesses) {

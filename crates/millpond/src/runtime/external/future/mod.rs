@@ -27,7 +27,7 @@ use crate::task::{Role, TaskRef, VTable, flag};
 use crate::worker::complete::{BodyStarted, may_start, panicked, refusal};
 use crate::worker::engine::WorkerEngine;
 use crate::worker::external::Admission;
-use crate::worker::grain;
+use crate::worker::grain::{Ran, RunSite};
 use crate::worker::wait::Waiter;
 use crate::worker::waiting::Waiting;
 use crate::worker::{Awaited, Worker};
@@ -107,7 +107,7 @@ impl<E: WorkerEngine> Worker<E> {
     fn poll(&self, task: TaskRef) -> Polled {
         let (id, header) = (task.record_id(), task.header());
         let again = task.take_flags(flag::SUSPENDED);
-        let nth = if again { 1 } else { self.count_body() };
+        let nth = if again { 0 } else { self.count_body() };
         let before = match (id, again) {
             (0, _) => 0,
             (_, false) => self.log.started(id),
@@ -118,7 +118,7 @@ impl<E: WorkerEngine> Worker<E> {
         let result = unsafe { (header.vtable().run)(task, self.erased()) };
         let held = header.has(flag::SUSPENDED);
         if !held {
-            self.grains.end(|| &self.shared().kinds, header.vtable(), started, grain::RunSite::FromThePool);
+            self.grains.end(|| &self.shared().kinds, Ran::of(task, RunSite::FromThePool), started);
         }
         match id {
             0 => {}
