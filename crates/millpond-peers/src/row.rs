@@ -136,6 +136,14 @@ pub fn median_loop_ns(row: &Row) -> Option<f64> {
     row.ns_per_task(row.median_seconds())
 }
 
+/// The median over all turns of a function of two rows' times, in nanoseconds per task. `None` if
+/// there is no turn in which both ran.
+pub fn by_turn(a: &Row, b: &Row, of: impl Fn(f64, f64) -> f64) -> Option<f64> {
+    let ns = |row: &Row, run: &Outcome| row.ns_per_task(Some(run.time.as_secs_f64()));
+    let pairs = a.runs.iter().zip(&b.runs).filter_map(|(in_a, in_b)| Some(of(ns(a, in_a)?, ns(b, in_b)?)));
+    median(pairs.collect())
+}
+
 /// Each worker's fraction of the tasks.
 fn shares(ran: &[u64], workers: usize) -> Vec<f64> {
     let all = ran.iter().sum::<u64>() as f64;
@@ -159,11 +167,11 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
     }
 }
 
-/// Compares each row by nanoseconds per task, and adds the results: with millpond's rows of the same
-/// point, and with the same runtime on one worker.
+/// Compares each row by nanoseconds per task, turn by turn, and adds the medians: with millpond's
+/// rows of the same point, and with the same runtime on one worker. If runs were left out, it
+/// compares the medians.
 pub fn compare(rows: &mut [Row]) {
     let all = rows.to_vec();
-    let cost = |row: &Row| row.ns_per_task(row.median_seconds());
     for row in rows {
         let bases = [
             (MILLPOND, row.workers, "ratio_to_millpond"),
@@ -172,11 +180,19 @@ pub fn compare(rows: &mut [Row]) {
         ];
         for (runtime, workers, field) in bases {
             let like = |other: &&Row| (other.runtime, other.shape, other.workers) == (runtime, row.shape, workers);
-            if let (Some(base), Some(ns)) = (all.iter().find(like).and_then(cost), cost(row)) {
-                row.extra.push((field, json!(ns / base)));
+            if let Some(ratio) = all.iter().find(like).and_then(|base| ratio(row, base)) {
+                row.extra.push((field, json!(ratio)));
             }
         }
     }
+}
+
+fn ratio(row: &Row, base: &Row) -> Option<f64> {
+    if row.left_out + base.left_out == 0 {
+        return by_turn(row, base, |row, base| row / base);
+    }
+    let cost = |row: &Row| row.ns_per_task(row.median_seconds());
+    Some(cost(row)? / cost(base)?)
 }
 
 /// One JSON object.

@@ -3,10 +3,9 @@
 
 use super::{Named, Request, Suite};
 use crate::graph::{Case, Graph};
-use crate::row::{Row, median, median_loop_ns};
+use crate::row::{Row, by_turn, median_loop_ns};
 use crate::runtimes::{MILLPOND, SERIAL};
 use crate::turns::{Started, by_turns};
-use crate::work::Outcome;
 use serde_json::json;
 
 /// A run takes about this long, or one loop.
@@ -102,17 +101,10 @@ fn judge(rows: &mut [Row]) {
     }
 }
 
-/// The median over all turns of a function of two rows' times, in nanoseconds per loop. `None`
-/// without a turn in which both ran.
-fn by_turn(a: &Row, b: &Row, of: impl Fn(f64, f64) -> f64) -> Option<f64> {
-    let ns = |row: &Row, run: &Outcome| row.ns_per_task(Some(run.time.as_secs_f64()));
-    let pairs = a.runs.iter().zip(&b.runs).filter_map(|(in_a, in_b)| Some(of(ns(a, in_a)?, ns(b, in_b)?)));
-    median(pairs.collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::work::Outcome;
     use std::time::Duration;
 
     /// Judges a loop whose turns took these times.
