@@ -144,6 +144,11 @@ impl<E: WorkerEngine> Worker<E> {
         self.fibers.in_stack(stack, run)
     }
 
+    /// Runs other tasks on top of the running body.
+    pub(crate) fn on_top<R>(&self, run: impl FnOnce() -> R) -> R {
+        self.fibers.on_top(run)
+    }
+
     pub(crate) fn erased(&self) -> *const () {
         std::ptr::from_ref(self).cast()
     }

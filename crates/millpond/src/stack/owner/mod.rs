@@ -1,5 +1,6 @@
 //! The work of a stack's owner: pushing closures, running them, waiting for them.
 
+mod ahead;
 pub(super) mod at_spawn;
 pub(super) mod inline_subtree;
 pub(super) mod parent;

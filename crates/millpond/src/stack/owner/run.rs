@@ -197,7 +197,7 @@ impl Worker<StackEngine> {
     #[inline(never)]
     fn meet_theft(&self, frames: &Frames, this: TaskRef, behind: *mut u8) -> Next {
         if theft::state(this) == State::Stolen {
-            if self.shared().config.workers > 1 && self.ends_soon(this) {
+            if self.shared().config.workers > 1 && (self.runs_ahead(frames) || self.ends_soon(this)) {
                 return Continue(this.0.as_ptr().cast());
             }
             return Break(Stopped::AtTheft(this));

@@ -126,6 +126,13 @@ pub(crate) enum Met {
     FirstStep,
 }
 
+/// Whose stack a thief scans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    InABody,
+    None,
+}
+
 impl<A> OwnerLock<A> {
     /// The lock of a stack without an owner.
     pub(crate) fn new() -> Self {
@@ -244,7 +251,7 @@ impl<A> OwnerLock<A> {
     pub(crate) fn visit(
         &self,
         wish: u64,
-        scan: impl FnOnce() -> Option<A>,
+        scan: impl FnOnce(Owner) -> Option<A>,
         leaves_word: impl FnOnce() -> bool,
     ) -> Option<A> {
         let _alone = self.thieves.try_lock()?;
@@ -263,7 +270,7 @@ impl<A> OwnerLock<A> {
             }
             _ => return None,
         };
-        let found = scan();
+        let found = scan(if then == FREE { Owner::None } else { Owner::InABody });
         self.set(after(then, found.is_some() || then == OWNED && leaves_word()));
         found
     }

@@ -151,9 +151,9 @@ impl Worker<StackEngine> {
         self.end_theft(unsafe { victim.as_ref() }, closure)
     }
 
-    /// Runs a closure of another worker's stack. It runs a copy of a compact task, and any other
+    /// Runs a stolen closure of `victim`. It runs a copy of a compact task, and any other
     /// task in place. Returns the stack that this worker must continue with, if there is one.
-    fn run_stolen<'a>(&'a self, victim: &'a Frames, stolen: TaskRef) -> Option<&'a Frames> {
+    pub(in crate::stack) fn run_stolen<'a>(&'a self, victim: &'a Frames, stolen: TaskRef) -> Option<&'a Frames> {
         let began = clock::ticks();
         let is_copied = stolen.header().is_compact();
         let task = if is_copied { stolen.expand(|size| self.alloc(size)) } else { out_of_line::itself(stolen) };

@@ -52,13 +52,16 @@ impl Hasher for ByAddress {
 /// The limit of the first scan of a stack, in closures. No later limit is smaller.
 const MIN_SCAN_CLOSURES: u32 = 512;
 
-/// A scan that resumes where the last one ended checks this many closures, or as many as it wants
-/// if that is more. If none is ready, it begins from the start. A scan that has found something
-/// ends after this many further closures that are not ready.
+/// A scan that has found something ends after this many further closures that are not ready.
 ///
 /// With debug assertions the number is smaller, because most test programs are small. Optimized
 /// tests use the full number.
 const MAX_MISSES: u32 = if cfg!(debug_assertions) { 2 } else { 64 };
+
+/// A scan that resumes where the last one ended checks up to [`MAX_MISSES`] closures for each one
+/// that it wants, and at most this many. If none is ready, it begins from the start. If a thief
+/// wants several, their bodies take much longer than this scan.
+const MAX_RESUMED_CLOSURES: u32 = 1024;
 
 /// If a scan from the start checked `n` closures, `n` / 8 scans may resume where the last one
 /// ended. If `n` is less than 8, none may. Over the scan and those behind it, a scan then checks
@@ -212,20 +215,38 @@ pub(crate) struct StolenTasks {
     /// Whether the scan leaves as many closures of the youngest frame to the owner, as its next
     /// ones.
     spares: bool,
+    /// Whether the stack's owner takes them for itself: leaves of the youngest frame only. It may
+    /// run nothing else on the stack of a waiting body.
+    by_owner: bool,
     in_youngest: bool,
     pub(in crate::stack) found: Vec<TaskRef>,
 }
 
 impl StolenTasks {
-    /// For a stack whose owner is in a body, or that has no owner.
+    /// For a stack that has no owner.
     pub(in crate::stack) fn first(most: u64) -> Self {
-        StolenTasks { most: most as usize, spares: false, in_youngest: false, found: Vec::new() }
+        StolenTasks { most: most as usize, spares: false, by_owner: false, in_youngest: false, found: Vec::new() }
     }
 
     /// For a stack whose owner continues at once. If `most` is one, the scan takes the first ready
     /// closure: a longer scan is not worth it.
     pub(in crate::stack) fn ahead(most: u64) -> Self {
         StolenTasks { spares: most > 1, ..StolenTasks::first(most) }
+    }
+
+    /// For a stack whose owner is in a long body. Its next closure would soon be met.
+    pub(in crate::stack) fn behind(most: u64) -> Self {
+        StolenTasks { spares: true, ..StolenTasks::first(most) }
+    }
+
+    /// For the owner itself, while its next closure is stolen.
+    pub(in crate::stack) fn by_owner(most: u64) -> Self {
+        StolenTasks { by_owner: true, ..StolenTasks::first(most) }
+    }
+
+    /// Whether a task with this role may be among them.
+    fn admits(&self, role: Role) -> bool {
+        role == Role::Leaf || (role != Role::Combine && !self.by_owner)
     }
 
     fn spares_some(&self) -> bool {
@@ -269,6 +290,10 @@ pub(in crate::stack) fn steal(frames: &Frames, from: End, mut stolen_tasks: Stol
     let (shape, changes) = (frames.shape(), frames.changes());
     let now = frames.seen();
     look_for(frames, from, shape, now, &mut left, &mut stolen_tasks);
+    if stolen_tasks.by_owner {
+        // It has not seen what others may take.
+        return stolen_tasks.share_out();
+    }
     // Record what this scan has seen, and nothing else. While a thief scans, the owner may take the
     // next closure and leave it again.
     frames.search.note(Peek::of(now.next, now.taken, now.top, changes), began, left, !stolen_tasks.is_empty());
@@ -282,8 +307,11 @@ fn look_for(frames: &Frames, from: End, shape: usize, now: Seen, left: &mut u32,
     for nth in from.visits(ranges.len()) {
         let (frame, at, taken, end) = ranges[nth];
         stolen_tasks.in_youngest = nth + 1 == ranges.len();
+        if stolen_tasks.by_owner && !stolen_tasks.in_youngest {
+            continue;
+        }
         if let Some(at) = trail.end(frame, shape, at, end) {
-            let most = MAX_MISSES.max(stolen_tasks.wanted() as u32).min(*left);
+            let most = MAX_MISSES.saturating_mul(stolen_tasks.wanted() as u32).min(MAX_RESUMED_CLOSURES).min(*left);
             let mut few = most;
             look_through(at, false, end, &mut trail, &mut few, stolen_tasks);
             *left -= most - few;
@@ -317,7 +345,7 @@ fn look_through(
         let (state, task) = (theft::state(this), out_of_line::itself(this));
         if state != State::Done {
             let role = task.header().role();
-            let may_be_taken = state == State::Untouched && !(taken && nth == 0) && role != Role::Combine;
+            let may_be_taken = state == State::Untouched && !(taken && nth == 0) && stolen_tasks.admits(role);
             misses += 1;
             if may_be_taken && !conflicts_with(task, &trail.used) {
                 // A parent is taken alone, because it may represent all the work that there is.

@@ -56,7 +56,7 @@ use crate::record::What;
 use crate::stack::StackEngine;
 use crate::stack::layout::frames::Frames;
 use crate::stack::thief::adaptive::StealPolicy;
-use crate::stack::thief::owner_lock::Met;
+use crate::stack::thief::owner_lock::{Met, Owner};
 use crate::stack::thief::scan::StolenTasks;
 use crate::stack::thief::{resume, scan};
 use crate::sync::atomic::Ordering::SeqCst;
@@ -119,6 +119,11 @@ impl Thief {
         self.naps.set(0);
     }
 
+    /// How many closures it takes at once, if that costs nobody but itself.
+    pub(in crate::stack) fn batch(&self) -> u64 {
+        self.steal_policy.borrow().several()
+    }
+
     /// Whether the thief may scan a stack now. It may always scan a stack without an owner.
     fn is_due(&self, frames: &Frames, now: u64) -> bool {
         (now >= self.next_look.get() && frames.is_due(now)) || frames.owner_lock().is_free()
@@ -179,7 +184,10 @@ impl Worker<StackEngine> {
         };
         let stolen_tasks = frames.owner_lock().visit(
             wish,
-            || self.scan(frames, StolenTasks::first(several)),
+            |owner| match owner {
+                Owner::InABody => self.scan(frames, StolenTasks::behind(several)),
+                Owner::None => self.scan(frames, StolenTasks::first(several)),
+            },
             || frames.inline_subtrees.goes_on(),
         );
         let Some(StolenTasks { mut found, .. }) = stolen_tasks else { return false };

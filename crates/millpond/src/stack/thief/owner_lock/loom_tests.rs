@@ -107,7 +107,7 @@ impl World {
 
     /// One visit of a thief with a wish. The thief runs the closure that it finds.
     fn visit(&self, wish: u64) {
-        if let Some((wished, closure)) = self.guard.visit(wish, || self.scan(wish), || wish == 1) {
+        if let Some((wished, closure)) = self.guard.visit(wish, |_| self.scan(wish), || wish == 1) {
             assert_eq!(wished, wish);
             self.run(closure);
         }

@@ -142,7 +142,7 @@ impl World {
         if !self.may_have_work() || !self.is_new() {
             return None;
         }
-        let stolen = self.guard.visit(1, || self.scan(), || self.calls.load(Relaxed))?;
+        let stolen = self.guard.visit(1, |_| self.scan(), || self.calls.load(Relaxed))?;
         self.stop_watching(watches);
         self.pass_look_on();
         Some(stolen.0.addr().get() - 1)
