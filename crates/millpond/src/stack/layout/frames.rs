@@ -23,8 +23,10 @@ use crate::stack::layout::local::Owned;
 use crate::stack::layout::out_of_line;
 use crate::stack::owner::inline_subtree::{InlineSubtrees, Moment};
 use crate::stack::owner::waiters::{has_ended, wake_when_ended};
+use crate::stack::thief::batches::Batches;
 use crate::stack::thief::owner_lock::OwnerLock;
-use crate::stack::thief::scan::{Search, StolenTasks};
+use crate::stack::thief::request::Batch;
+use crate::stack::thief::scan::Search;
 use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sync::{Guarded, Mutex, prefetch_line_for_write};
 use crate::task::{Header, TaskRef};
@@ -108,7 +110,8 @@ pub struct Frames {
     pub(in crate::stack) owned: Owned,
     pub(in crate::stack) inline_subtrees: InlineSubtrees,
     pub(in crate::stack) search: Search,
-    guard: crossbeam_utils::CachePadded<OwnerLock<StolenTasks>>,
+    pub(in crate::stack) batches: Batches,
+    guard: crossbeam_utils::CachePadded<OwnerLock<Batch>>,
 }
 
 // SAFETY: only the owner uses fields that are neither atomic nor locked, or a thief under the owner
@@ -204,6 +207,7 @@ impl Frames {
             owned: Owned::default(),
             inline_subtrees: InlineSubtrees::default(),
             search: Search::default(),
+            batches: Batches::default(),
             guard: crossbeam_utils::CachePadded::new(OwnerLock::new()),
         }
     }
@@ -231,7 +235,7 @@ impl Frames {
         self.here.load(Ordering::Relaxed) == this_thread()
     }
 
-    pub(crate) fn owner_lock(&self) -> &OwnerLock<StolenTasks> {
+    pub(crate) fn owner_lock(&self) -> &OwnerLock<Batch> {
         &self.guard
     }
 

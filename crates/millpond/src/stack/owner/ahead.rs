@@ -1,7 +1,7 @@
 //! What an owner runs while its next closure is stolen: ready leaves behind that closure.
 //!
-//! The owner is its own thief. It scans its youngest frame, marks ready leaves as stolen, runs them
-//! and ends them, as any thief does (`thief::theft`). No thread waits for such a closure, because
+//! The owner is its own thief. It scans its youngest frame, takes a batch of ready leaves, and runs
+//! it as any thief does (`thief::theft`, `thief::batches`). No thread waits for such a leaf, because
 //! only the owner could. The leaves are tasks of the body that waits on this thread, or of a
 //! finished body. So the thread may run them (`worker::stay`).
 //!
@@ -10,24 +10,19 @@
 
 use crate::stack::StackEngine;
 use crate::stack::layout::frames::Frames;
-use crate::stack::thief::scan::{self, StolenTasks};
+use crate::stack::thief::request::Request;
 use crate::worker::Worker;
 
 impl Worker<StackEngine> {
-    /// Runs some ready leaves of the youngest frame. Returns false if there are none.
+    /// Runs some ready leaves of the youngest frame. Returns false if there are none. If
+    /// `takes_reserved`, it also takes one that a thief has reserved, but not begun.
     #[cold]
-    pub(super) fn runs_ahead(&self, frames: &Frames) -> bool {
+    pub(super) fn runs_ahead(&self, frames: &Frames, takes_reserved: bool) -> bool {
         let most = self.tasks.thief.batch();
-        let config = &self.shared().config;
-        let found =
-            frames.owner_lock().alone(|| scan::steal(frames, config.steal_from, StolenTasks::by_owner(most)));
-        let Some(StolenTasks { found, .. }) = found else { return false };
-        self.on_top(|| {
-            for leaf in found {
-                let next = self.run_stolen(frames, leaf);
-                debug_assert!(next.is_none(), "only the owner could wait for it");
-            }
-        });
+        let request = Request::by_owner(most, takes_reserved);
+        let Some(batch) = frames.owner_lock().alone(|| self.scan(frames, request)) else { return false };
+        let next = self.on_top(|| self.run_batch(frames, batch));
+        debug_assert!(next.is_none(), "only the owner could wait for it");
         true
     }
 }

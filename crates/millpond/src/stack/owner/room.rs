@@ -125,7 +125,7 @@ impl Worker<StackEngine> {
         let next = closure(frames.next());
         let waiter = Waiter::new(self.mailbox());
         match theft::state(next) {
-            State::Untouched => {
+            State::Untouched | State::Reserved => {
                 frames.leave();
                 return self.look_until(|| theft::state(next) == State::Done || fewer());
             }

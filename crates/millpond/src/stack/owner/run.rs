@@ -13,7 +13,7 @@ use crate::stack::StackEngine;
 use crate::stack::layout::frames::{Frames, closure};
 use crate::stack::layout::{link, out_of_line};
 use crate::stack::owner::waiters;
-use crate::stack::thief::scan::StolenTasks;
+use crate::stack::thief::request::Request;
 use crate::stack::thief::theft::{self, State};
 use crate::task::{GUARD, Role, TaskRef, flag};
 use crate::worker::Worker;
@@ -96,7 +96,7 @@ impl Worker<StackEngine> {
             return Break(Stopped::Complete);
         }
         if !frames.owner_lock().is_clear() {
-            self.meet(frames, StolenTasks::ahead);
+            self.meet(frames, Request::ahead);
         }
         // SAFETY: a frame's scope exists until the frame is closed, and its parent longer.
         let parent = unsafe { frame.scope_state.as_ref() }.task().expect("only the oldest frame is no parent's");
@@ -124,7 +124,7 @@ impl Worker<StackEngine> {
     fn run_next(&self, frames: &Frames, at: *mut u8, parents: bool, cancels: &AtomicUsize) -> Next {
         frames.take(at);
         if !frames.owner_lock().is_clear() {
-            self.meet(frames, StolenTasks::ahead);
+            self.meet(frames, Request::ahead);
         }
         let this = closure(at);
         let behind = at.wrapping_add(this.header().stride());
@@ -192,15 +192,28 @@ impl Worker<StackEngine> {
     }
 
     /// The next closure was stolen. Passes it if its thief has ended it: `behind` is the place of
-    /// the closure after it. Otherwise waits for a moment, and then it may come next again.
+    /// the closure after it. Otherwise runs others or waits for a moment, and then it may come next
+    /// again.
     #[cold]
     #[inline(never)]
     fn meet_theft(&self, frames: &Frames, this: TaskRef, behind: *mut u8) -> Next {
-        if theft::state(this) == State::Stolen {
-            if self.shared().config.workers > 1 && (self.runs_ahead(frames) || self.ends_soon(this)) {
+        match theft::state(this) {
+            State::Untouched | State::Reserved => {
+                // All before it has ended, so it is ready.
+                _ = frames.batches.take_back(this);
+                self.note_untouched(frames);
                 return Continue(this.0.as_ptr().cast());
             }
-            return Break(Stopped::AtTheft(this));
+            State::Stolen => {
+                let runs_ahead = |takes_reserved| self.runs_ahead(frames, takes_reserved);
+                let is_shared = self.shared().config.workers > 1;
+                return if is_shared && (runs_ahead(false) || self.ends_soon(this) || runs_ahead(true)) {
+                    Continue(this.0.as_ptr().cast())
+                } else {
+                    Break(Stopped::AtTheft(this))
+                };
+            }
+            State::Done => {}
         }
         // SAFETY: the scope outlives its tasks.
         unsafe { this.header().scope_state().as_ref() }.uncount_theft();
@@ -225,7 +238,7 @@ impl Worker<StackEngine> {
         if !is_in_place(task) {
             frames.set_cursor(next);
             if !frames.owner_lock().is_clear() {
-                self.meet(frames, StolenTasks::ahead);
+                self.meet(frames, Request::ahead);
             }
         }
         self.pass(task);

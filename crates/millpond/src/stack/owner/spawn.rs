@@ -19,7 +19,7 @@ use crate::stack::StackEngine;
 use crate::stack::in_order::InOrder;
 use crate::stack::layout::frames::Frames;
 use crate::stack::layout::{out_of_line, push};
-use crate::stack::thief::scan::StolenTasks;
+use crate::stack::thief::request::Request;
 use crate::task::{Role, Shape, TaskRef, VTable, flag};
 use crate::worker::Worker;
 use crate::worker::scope_state::ScopeState;
@@ -135,7 +135,7 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         let (closure, record) = match push::plain::<B, A, F, O>(scope_state, frames, vtable, &options, accesses, body) {
             Ok(closure) => {
                 if !frames.owner_lock().is_clear() {
-                    worker.meet(frames, StolenTasks::first);
+                    worker.meet(frames, Request::first);
                 }
                 (closure, 0)
             }
@@ -218,7 +218,7 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
             self.worker().log.note(What::Issued { body: self.scope_state().record() });
         }
         if !frames.owner_lock().is_clear() {
-            self.worker().meet(frames, StolenTasks::first);
+            self.worker().meet(frames, Request::first);
         }
     }
 }

@@ -5,6 +5,7 @@ use std::alloc::Layout;
 use std::panic::Location;
 use std::ptr::NonNull;
 
+use super::request::Batch;
 use super::theft;
 use crate::clock;
 use crate::pool::Leave;
@@ -31,8 +32,8 @@ static STACK_JOB: VTable = VTable {
 #[derive(Clone, Copy, Debug)]
 struct StackJob {
     frames: NonNull<Frames>,
-    /// The closure stolen from the stack. If it is `None`, the worker continues with the stack.
-    stolen: Option<TaskRef>,
+    /// What was stolen from the stack. If it is `None`, the worker continues with the stack.
+    stolen: Option<Batch>,
 }
 
 fn make(worker: &Worker<StackEngine>, stack_job: StackJob, scope_state: NonNull<ScopeState>) -> TaskRef {
@@ -60,9 +61,9 @@ pub(in crate::stack) fn go_on(worker: &Worker<StackEngine>, frames: &Frames, sco
     make(worker, StackJob { frames: frames.into(), stolen: None }, scope_state.into())
 }
 
-/// A job that runs a stolen closure.
-pub(in crate::stack) fn stolen(worker: &Worker<StackEngine>, frames: NonNull<Frames>, closure: TaskRef) -> TaskRef {
-    make(worker, StackJob { frames, stolen: Some(closure) }, closure.header().scope_state())
+/// A job that runs stolen closures.
+pub(in crate::stack) fn stolen(worker: &Worker<StackEngine>, frames: NonNull<Frames>, batch: Batch) -> TaskRef {
+    make(worker, StackJob { frames, stolen: Some(batch) }, batch.first.header().scope_state())
 }
 
 impl Worker<StackEngine> {
@@ -77,7 +78,7 @@ impl Worker<StackEngine> {
         let frames = unsafe { stack_job.frames.as_ref() };
         let mut next = match stack_job.stolen {
             None => Some(frames),
-            Some(closure) => self.run_stolen(frames, closure),
+            Some(batch) => self.run_batch(frames, batch),
         };
         while let Some(frames) = next {
             frames.enter();
@@ -151,9 +152,38 @@ impl Worker<StackEngine> {
         self.end_theft(unsafe { victim.as_ref() }, closure)
     }
 
+    /// Runs stolen closures of `victim`, up to the end of the batch. Returns the stack that this
+    /// worker must continue with, if there is one.
+    pub(in crate::stack) fn run_batch<'a>(&'a self, victim: &'a Frames, batch: Batch) -> Option<&'a Frames> {
+        let mut closure = batch.first;
+        loop {
+            self.count_steal();
+            let next = self.run_stolen(victim, closure);
+            let Some(rest) = batch.rest else { return next };
+            if next.is_some() {
+                // This worker would reach the others as the stack's owner.
+                self.end_batch(victim, rest);
+                return next;
+            }
+            closure = victim.batches.begin_next(rest)?;
+        }
+    }
+
+    fn end_batch(&self, victim: &Frames, batch: u64) {
+        if victim.batches.end(batch) {
+            self.note_untouched(victim);
+        }
+    }
+
+    /// Reserved closures are untouched again.
+    pub(in crate::stack) fn note_untouched(&self, frames: &Frames) {
+        frames.count_change();
+        self.pass_look_on();
+    }
+
     /// Runs a stolen closure of `victim`. It runs a copy of a compact task, and any other
     /// task in place. Returns the stack that this worker must continue with, if there is one.
-    pub(in crate::stack) fn run_stolen<'a>(&'a self, victim: &'a Frames, stolen: TaskRef) -> Option<&'a Frames> {
+    fn run_stolen<'a>(&'a self, victim: &'a Frames, stolen: TaskRef) -> Option<&'a Frames> {
         let began = clock::ticks();
         let is_copied = stolen.header().is_compact();
         let task = if is_copied { stolen.expand(|size| self.alloc(size)) } else { out_of_line::itself(stolen) };

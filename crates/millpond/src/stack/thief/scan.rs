@@ -13,6 +13,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ptr::NonNull;
 
 use super::policy::conflicts;
+use super::request::{Batch, Choice, Request};
 use super::theft::{self, State};
 use crate::clock;
 use crate::depend::Mode;
@@ -23,7 +24,7 @@ use crate::stack::layout::frames::{Frame, Frames, Seen};
 use crate::stack::layout::{link, out_of_line};
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
-use crate::task::{Role, TaskRef};
+use crate::task::TaskRef;
 
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -207,161 +208,110 @@ impl Trail {
     }
 }
 
-/// The closures that a scan takes: ready ones close together, or the second half of twice as many.
-#[derive(Debug)]
-pub(crate) struct StolenTasks {
-    /// The largest number of closures to take, all of one frame.
-    most: usize,
-    /// Whether the scan leaves as many closures of the youngest frame to the owner, as its next
-    /// ones.
-    spares: bool,
-    /// Whether the stack's owner takes them for itself: leaves of the youngest frame only. It may
-    /// run nothing else on the stack of a waiting body.
-    by_owner: bool,
-    in_youngest: bool,
-    pub(in crate::stack) found: Vec<TaskRef>,
-}
-
-impl StolenTasks {
-    /// For a stack that has no owner.
-    pub(in crate::stack) fn first(most: u64) -> Self {
-        StolenTasks { most: most as usize, spares: false, by_owner: false, in_youngest: false, found: Vec::new() }
-    }
-
-    /// For a stack whose owner continues at once. If `most` is one, the scan takes the first ready
-    /// closure: a longer scan is not worth it.
-    pub(in crate::stack) fn ahead(most: u64) -> Self {
-        StolenTasks { spares: most > 1, ..StolenTasks::first(most) }
-    }
-
-    /// For a stack whose owner is in a long body. Its next closure would soon be met.
-    pub(in crate::stack) fn behind(most: u64) -> Self {
-        StolenTasks { spares: true, ..StolenTasks::first(most) }
-    }
-
-    /// For the owner itself, while its next closure is stolen.
-    pub(in crate::stack) fn by_owner(most: u64) -> Self {
-        StolenTasks { by_owner: true, ..StolenTasks::first(most) }
-    }
-
-    /// Whether a task with this role may be among them.
-    fn admits(&self, role: Role) -> bool {
-        role == Role::Leaf || (role != Role::Combine && !self.by_owner)
-    }
-
-    fn spares_some(&self) -> bool {
-        self.spares && self.in_youngest
-    }
-
-    /// How many ready closures the scan searches for.
-    fn wanted(&self) -> usize {
-        if self.spares_some() { 2 * self.most } else { self.most }
-    }
-
-    /// Whether the scan has found enough. One parent is enough.
-    fn is_full(&self) -> bool {
-        let is_parent = |first: &TaskRef| out_of_line::itself(*first).header().role() != Role::Leaf;
-        self.found.first().is_some_and(is_parent) || self.found.len() >= self.wanted()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.found.is_empty()
-    }
-
-    /// Takes the closures that were found, except those that it leaves to the owner.
-    fn share_out(mut self) -> Option<StolenTasks> {
-        if self.spares_some() {
-            self.found.drain(..self.found.len() / 2);
-        }
-        self.found.iter().copied().for_each(theft::take);
-        (!self.is_empty()).then_some(self)
-    }
-}
-
-/// Takes ready closures that no worker runs, as many as `stolen_tasks` wants, within the limit of
-/// the scan. It visits the frames from the end `from` on. In the frame where the last scan ended,
-/// it first resumes there. If that finds nothing, and in other frames, it begins with the first
-/// closure. It may leave the first half of its findings to the owner.
+/// Takes closures that no worker runs, as many as the request wants, within the limit of the scan.
+/// It visits the frames from the end `from` on. In the frame where the last scan ended, it first
+/// resumes there. If that finds nothing, and in other frames, it begins with the first closure.
 ///
 /// The caller holds the stack's owner lock.
-pub(in crate::stack) fn steal(frames: &Frames, from: End, mut stolen_tasks: StolenTasks) -> Option<StolenTasks> {
-    let (began, mut left) = (clock::ticks(), frames.search.reach.load(Relaxed));
+pub(in crate::stack) fn steal(frames: &Frames, from: End, mut request: Request) -> Option<Batch> {
+    let (began, reach) = (clock::ticks(), frames.search.reach.load(Relaxed));
     // Read before the scan. If something changes in between, the record is useless, but not wrong.
     let (shape, changes) = (frames.shape(), frames.changes());
-    let now = frames.seen();
-    look_for(frames, from, shape, now, &mut left, &mut stolen_tasks);
-    if stolen_tasks.by_owner {
-        // It has not seen what others may take.
-        return stolen_tasks.share_out();
+    let (now, mut left) = (frames.seen(), reach);
+    let mut scan = Scan { frames, shape, now, resumes: true };
+    scan.look_for(from, &mut left, &mut request);
+    while request.found.is_empty() && request.asks_for_less() {
+        (scan.resumes, left) = (false, reach);
+        scan.look_for(from, &mut left, &mut request);
     }
-    // Record what this scan has seen, and nothing else. While a thief scans, the owner may take the
-    // next closure and leave it again.
-    frames.search.note(Peek::of(now.next, now.taken, now.top, changes), began, left, !stolen_tasks.is_empty());
-    stolen_tasks.share_out()
+    // An owner's scan has not seen what others may take. Others record what this scan has seen, and
+    // nothing else. While a thief scans, the owner may take the next closure and leave it again.
+    if !request.is_by_owner() {
+        let peek = Peek::of(now.next, now.taken, now.top, changes);
+        frames.search.note(peek, began, left, !request.found.is_empty());
+    }
+    request.take(frames)
 }
 
-fn look_for(frames: &Frames, from: End, shape: usize, now: Seen, left: &mut u32, stolen_tasks: &mut StolenTasks) {
-    let (mut trail, mut fresh) = (frames.search.trail.borrow_mut(), frames.search.fresh.borrow_mut());
-    let mut ranges: Vec<_> = frames.ranges(now).collect();
-    ranges.reverse();
-    for nth in from.visits(ranges.len()) {
-        let (frame, at, taken, end) = ranges[nth];
-        stolen_tasks.in_youngest = nth + 1 == ranges.len();
-        if stolen_tasks.by_owner && !stolen_tasks.in_youngest {
-            continue;
-        }
-        if let Some(at) = trail.end(frame, shape, at, end) {
-            let most = MAX_MISSES.saturating_mul(stolen_tasks.wanted() as u32).min(MAX_RESUMED_CLOSURES).min(*left);
-            let mut few = most;
-            look_through(at, false, end, &mut trail, &mut few, stolen_tasks);
-            *left -= most - few;
-            if !stolen_tasks.is_empty() {
-                trail.more -= 1;
-                return;
+/// A scan of a stack.
+struct Scan<'a> {
+    frames: &'a Frames,
+    shape: usize,
+    now: Seen,
+    /// Whether it may resume where the last one ended.
+    resumes: bool,
+}
+
+impl Scan<'_> {
+    fn look_for(&self, from: End, left: &mut u32, request: &mut Request) {
+        let Scan { frames, shape, now, resumes } = *self;
+        let (mut trail, mut fresh) = (frames.search.trail.borrow_mut(), frames.search.fresh.borrow_mut());
+        let mut ranges: Vec<_> = frames.ranges(now).collect();
+        ranges.reverse();
+        for nth in from.visits(ranges.len()) {
+            let (frame, at, taken, end) = ranges[nth];
+            request.in_youngest = nth + 1 == ranges.len();
+            if request.is_by_owner() && !request.in_youngest {
+                continue;
+            }
+            if request.in_youngest {
+                let next = link::closures(at, end).next();
+                request.begins_at = next.map_or(0, |next| next.header().order() + 2 * request.most as u64);
+            }
+            if let Some(at) = trail.end(frame, shape, at, end).filter(|_| resumes) {
+                let most = MAX_MISSES.saturating_mul(request.wanted() as u32).min(MAX_RESUMED_CLOSURES).min(*left);
+                let mut few = most;
+                look_through(at, false, end, &mut trail, &mut few, request);
+                *left -= most - few;
+                if !request.found.is_empty() {
+                    trail.more -= 1;
+                    return;
+                }
+            }
+            let before = *left;
+            fresh.begin(frame, shape);
+            look_through(at, taken, end, &mut fresh, left, request);
+            if !request.found.is_empty() {
+                fresh.more = (before - *left) / CLOSURES_PER_RESUME;
+                return std::mem::swap(&mut *trail, &mut *fresh);
             }
         }
-        let before = *left;
-        fresh.begin(frame, shape);
-        look_through(at, taken, end, &mut fresh, left, stolen_tasks);
-        if !stolen_tasks.is_empty() {
-            fresh.more = (before - *left) / CLOSURES_PER_RESUME;
-            return std::mem::swap(&mut *trail, &mut *fresh);
-        }
     }
 }
 
-/// Searches for ready closures from `at` to `end`. If `taken`, the first one already runs.
-fn look_through(
-    at: *mut u8,
-    taken: bool,
-    end: *mut u8,
-    trail: &mut Trail,
-    left: &mut u32,
-    stolen_tasks: &mut StolenTasks,
-) {
+/// Searches for closures to take from `at` to `end`. If `taken`, the first one already runs.
+///
+/// It takes a closure that conflicts with none but those that it has taken before. The thief runs
+/// these first.
+fn look_through(at: *mut u8, taken: bool, end: *mut u8, trail: &mut Trail, left: &mut u32, request: &mut Request) {
     let mut misses = 0;
     for (nth, this) in link::closures(at, end).take(*left as usize).enumerate() {
         *left -= 1;
         let (state, task) = (theft::state(this), out_of_line::itself(this));
         if state != State::Done {
             let role = task.header().role();
-            let may_be_taken = state == State::Untouched && !(taken && nth == 0) && stolen_tasks.admits(role);
-            misses += 1;
-            if may_be_taken && !conflicts_with(task, &trail.used) {
-                // A parent is taken alone, because it may represent all the work that there is.
-                if !stolen_tasks.is_empty() && role != Role::Leaf {
-                    return;
+            let may_be_taken = matches!(state, State::Untouched | State::Reserved) && !(taken && nth == 0);
+            let is_ready = may_be_taken && request.admits(role) && !conflicts_with(task, &trail.used);
+            let choice = if is_ready { request.choose(role, this.header().order(), state) } else { Choice::Leave };
+            match choice {
+                Choice::Take => {
+                    request.found.push(this);
+                    misses = 0;
                 }
-                stolen_tasks.found.push(this);
-                misses = 0;
+                Choice::Leave => {
+                    misses += 1;
+                    note(task, &mut trail.used);
+                }
+                Choice::End => break,
             }
-            note(task, &mut trail.used);
         }
         trail.last = Some(this);
-        if !stolen_tasks.is_empty() && (misses > MAX_MISSES || stolen_tasks.is_full()) {
-            return;
+        if !request.found.is_empty() && (misses > MAX_MISSES || request.is_full(out_of_line::itself)) {
+            break;
         }
     }
+    // For later scans.
+    request.found.iter().for_each(|&taken| note(out_of_line::itself(taken), &mut trail.used));
 }
 
 /// The accesses of a task, compact or not.

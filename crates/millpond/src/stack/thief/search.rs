@@ -57,7 +57,7 @@ use crate::stack::StackEngine;
 use crate::stack::layout::frames::Frames;
 use crate::stack::thief::adaptive::StealPolicy;
 use crate::stack::thief::owner_lock::{Met, Owner};
-use crate::stack::thief::scan::StolenTasks;
+use crate::stack::thief::request::{Batch, Request};
 use crate::stack::thief::{resume, scan};
 use crate::sync::atomic::Ordering::SeqCst;
 use crate::sync::atomic::fence;
@@ -182,26 +182,20 @@ impl Worker<StackEngine> {
             let steal_policy = self.tasks.thief.steal_policy.borrow();
             (steal_policy.wish(), steal_policy.several())
         };
-        let stolen_tasks = frames.owner_lock().visit(
+        let batch = frames.owner_lock().visit(
             wish,
             |owner| match owner {
-                Owner::InABody => self.scan(frames, StolenTasks::behind(several)),
-                Owner::None => self.scan(frames, StolenTasks::first(several)),
+                Owner::InABody => self.scan(frames, Request::behind(several)),
+                Owner::None => self.scan(frames, Request::first(several)),
             },
             || frames.inline_subtrees.goes_on(),
         );
-        let Some(StolenTasks { mut found, .. }) = stolen_tasks else { return false };
+        let Some(batch) = batch else { return false };
         self.tasks.thief.last.set(Some(frames.into()));
         if self.log.is_on() {
-            self.log.note(What::StoleClosures { closures: found.len() as u32 });
+            self.log.note(What::StoleClosures { closures: batch.count as u32 });
         }
-        // The first closure comes next. A worker that takes the others from the pool takes the last
-        // one put.
-        found[1..].reverse();
-        for closure in found {
-            self.tasks.stack_jobs.borrow_mut().push_back(resume::stolen(self, NonNull::from(frames), closure));
-            self.count_steal();
-        }
+        self.tasks.stack_jobs.borrow_mut().push_back(resume::stolen(self, NonNull::from(frames), batch));
         self.stop_watching();
         self.pass_look_on();
         true
@@ -216,16 +210,16 @@ impl Worker<StackEngine> {
         }
     }
 
-    fn scan(&self, frames: &Frames, stolen_tasks: StolenTasks) -> Option<StolenTasks> {
-        scan::steal(frames, self.shared().config.steal_from, stolen_tasks)
+    pub(in crate::stack) fn scan(&self, frames: &Frames, request: Request) -> Option<Batch> {
+        scan::steal(frames, self.shared().config.steal_from, request)
     }
 
     /// The slow path of O3 (`owner_lock`): the word was not clear. If a thief asks, the owner gives
-    /// it `stolen_tasks`.
+    /// it `request`.
     #[cold]
     #[inline(never)]
-    pub(in crate::stack) fn meet(&self, frames: &Frames, stolen_tasks: fn(u64) -> StolenTasks) {
-        let scan = |wish| self.scan(frames, stolen_tasks(wish));
+    pub(in crate::stack) fn meet(&self, frames: &Frames, request: fn(u64) -> Request) {
+        let scan = |wish| self.scan(frames, request(wish));
         if frames.owner_lock().meet(scan) == Met::FirstStep {
             // W1.
             self.shared().sleep.work_arrived();

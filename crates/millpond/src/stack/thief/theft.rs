@@ -17,6 +17,8 @@
 //!    value shows AWAITED, the stack is the thief's. If a body waits on a thread's stack
 //!    (`Frames::blocked`), the thief wakes that body. Otherwise the thief continues with the stack.
 //!
+//! A thief may first reserve an untouched closure, and make it STOLEN when it begins it (`batches`).
+//!
 //! Before a closure is DONE, untouched or not, it can also be marked WATCHED (`waiters`).
 
 use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -41,6 +43,8 @@ pub(in crate::stack) const ENDING: u32 = 8;
 pub(in crate::stack) const DONE: u32 = 16;
 /// Nothing is left to do for the closure.
 const PASSED: u32 = 32;
+/// A thief will begin the closure soon (`batches`).
+const RESERVED: u32 = 64;
 
 /// How many clock ticks (about 0.4 ns) an owner waits for a stolen closure before it leaves the
 /// stack. Switching to another stack takes this long.
@@ -50,6 +54,7 @@ const TICKS_BEFORE_LEAVE: u64 = 1 << 13;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Untouched,
+    Reserved,
     Stolen,
     Done,
 }
@@ -59,6 +64,7 @@ pub(crate) fn state(closure: TaskRef) -> State {
     match closure.header().theft().load(Acquire) {
         word if word & GUARD != 0 => State::Untouched,
         word if word & DONE != 0 => State::Done,
+        word if word & RESERVED != 0 => State::Reserved,
         _ => State::Stolen,
     }
 }
@@ -77,6 +83,22 @@ pub(in crate::stack) fn ends_soon(closure: TaskRef) -> bool {
 pub(in crate::stack) fn take(closure: TaskRef) {
     // The body that spawned the closure may mark it at the same time.
     closure.header().theft().fetch_xor(GUARD | STOLEN, Relaxed);
+}
+
+/// Marks an untouched closure as reserved. The caller scans under the stack's owner lock, and has
+/// locked the batches.
+pub(super) fn reserve(closure: TaskRef) {
+    closure.header().theft().fetch_xor(GUARD | RESERVED, Relaxed);
+}
+
+/// Makes a reserved closure stolen. The caller has locked the batches, as in the next function.
+pub(super) fn begin(closure: TaskRef) {
+    closure.header().theft().fetch_xor(RESERVED | STOLEN, Relaxed);
+}
+
+/// Makes a reserved closure untouched.
+pub(super) fn give_back(closure: TaskRef) {
+    closure.header().theft().fetch_xor(RESERVED | GUARD, Relaxed);
 }
 
 /// Marks a closure for which a future waits. Returns false if the closure is done, or almost.

@@ -80,6 +80,11 @@ impl Frames {
 
     /// Counts a stolen closure that is done.
     pub(in crate::stack) fn count_theft(&self) {
+        self.count_change();
+    }
+
+    /// Counts a change that may make closures ready.
+    pub(in crate::stack) fn count_change(&self) {
         self.thefts.fetch_add(1, Ordering::AcqRel);
     }
 

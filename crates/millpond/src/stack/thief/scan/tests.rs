@@ -5,12 +5,13 @@ use crate::handle::access::Root;
 use crate::stack::frames_of;
 use crate::task::GUARD;
 use crate::{Handle, Inline, Runtime, Scope, Spawn, StackEngine};
+use std::iter;
 
 type OnStack<'s, 'env> = Scope<'s, 'env, Root, StackEngine>;
 
 /// The places of the tasks that each of the scans takes, one scan after the other.
 fn stolen<'env, const N: usize>(
-    all_stolen: [StolenTasks; N],
+    requests: [Request; N],
     spawn: impl for<'s> FnOnce(&OnStack<'s, 'env>),
 ) -> [Vec<usize>; N] {
     let builder = Runtime::builder().workers(1).inline(Inline::Never);
@@ -21,10 +22,12 @@ fn stolen<'env, const N: usize>(
         let frames = unsafe { frames_of(s.scope_state()) }.unwrap();
         let all: Vec<_> = frames.ranges(frames.seen()).flat_map(|(_, at, _, end)| link::closures(at, end)).collect();
         let place = |task: TaskRef| all.iter().position(|other| *other == task).unwrap();
-        let scan = |stolen_tasks| {
-            steal(frames, End::Oldest, stolen_tasks).map_or(Vec::new(), |stolen_tasks| stolen_tasks.found)
+        let all_of = |batch: Batch| {
+            let rest = iter::from_fn(|| batch.rest.and_then(|rest| frames.batches.begin_next(rest)));
+            iter::once(batch.first).chain(rest).collect()
         };
-        let stolen = all_stolen.map(|stolen_tasks| frames.owner_lock().alone(|| scan(stolen_tasks)));
+        let scan = |request| steal(frames, End::Oldest, request).map_or(Vec::new(), all_of);
+        let stolen = requests.map(|request| frames.owner_lock().alone(|| scan(request)));
         // Undoes the thefts: the owner runs the closures after all.
         all.iter().for_each(|closure| closure.header().theft().store(GUARD, Relaxed));
         stolen.map(|found| found.into_iter().map(place).collect())
@@ -33,59 +36,89 @@ fn stolen<'env, const N: usize>(
 }
 
 /// The same for `count` leaves that wait for nothing.
-fn leaves<const N: usize>(all_stolen: [StolenTasks; N], count: usize) -> [Vec<usize>; N] {
-    stolen(all_stolen, |s| (0..count).for_each(|_| drop(s.spawn((), |()| ()))))
+fn leaves<const N: usize>(requests: [Request; N], count: usize) -> [Vec<usize>; N] {
+    stolen(requests, |s| (0..count).for_each(|_| drop(s.spawn((), |()| ()))))
 }
 
 #[test]
 fn of_what_lies_ahead_as_many_are_spared() {
-    assert_eq!(leaves([StolenTasks::first(3)], 8), [[0, 1, 2]]);
-    assert_eq!(leaves([StolenTasks::ahead(3)], 8), [[3, 4, 5]]);
+    assert_eq!(leaves([Request::first(3)], 8), [[0, 1, 2]]);
+    assert_eq!(leaves([Request::ahead(3)], 8), [[3, 4, 5]]);
+    assert_eq!(leaves([Request::ahead(3)], 4), [[3]]);
     // If there are too few closures, the scan spares half of them, and never all.
-    assert_eq!(leaves([StolenTasks::ahead(3)], 4), [[2, 3]]);
-    assert_eq!(leaves([StolenTasks::ahead(3)], 3), [[1, 2]]);
-    assert_eq!(leaves([StolenTasks::ahead(3)], 1), [[0]]);
-    assert_eq!(leaves([StolenTasks::ahead(1)], 8), [[0]]);
-    assert_eq!(leaves([StolenTasks::ahead(3)], 0), [[0; 0]]);
+    assert_eq!(leaves([Request::ahead(3)], 3), [[1, 2]]);
+    assert_eq!(leaves([Request::ahead(3)], 1), [[0]]);
+    assert_eq!(leaves([Request::ahead(1)], 8), [[0]]);
+    assert_eq!(leaves([Request::ahead(3)], 0), [[0; 0]]);
 }
 
-/// Each scan resumes where the one before ended, and spares as many closures there.
+/// Each scan resumes where the one before ended.
 #[test]
-fn walks_after_one_another() {
-    let all_stolen = || [StolenTasks::ahead(40), StolenTasks::ahead(40), StolenTasks::first(10)];
-    let [first, second, third] = leaves(all_stolen(), 400);
+fn scans_after_one_another() {
+    let requests = || [Request::ahead(40), Request::ahead(40), Request::first(10)];
+    let [first, second, third] = leaves(requests(), 400);
     assert!(first.into_iter().eq(40..80));
-    assert!(second.into_iter().eq(120..160));
-    assert!(third.into_iter().eq(160..170));
+    assert!(second.into_iter().eq(80..120));
+    assert!(third.into_iter().eq(120..130));
 }
 
 #[test]
 fn a_parent_comes_alone() {
-    let mixed = |stolen_tasks| {
-        stolen([stolen_tasks], |s| {
+    let mixed = |request| {
+        stolen([request], |s| {
             drop(s.spawn((), |()| ()));
             drop(s.spawn((), |()| ()));
             drop(s.nest((), |_, ()| ()));
             drop(s.spawn((), |()| ()));
         })
     };
-    assert_eq!(mixed(StolenTasks::first(3)), [[0, 1]]);
-    assert_eq!(mixed(StolenTasks::ahead(3)), [[1]]);
-    let parents = |stolen_tasks| stolen([stolen_tasks], |s| (0..3).for_each(|_| drop(s.nest((), |_, ()| ()))));
-    assert_eq!(parents(StolenTasks::ahead(3)), [[0]]);
+    assert_eq!(mixed(Request::first(3)), [[0, 1]]);
+    assert_eq!(mixed(Request::ahead(3)), [[2]]);
+    let parents = |request| stolen([request], |s| (0..3).for_each(|_| drop(s.nest((), |_, ()| ()))));
+    assert_eq!(parents(Request::ahead(3)), [[0]]);
 }
 
 #[test]
-fn what_waits_is_passed_over() {
+fn a_batch_may_wait_for_itself_only() {
     let (x, y) = (Handle::new(0), Handle::new(0));
-    let of_two = |stolen_tasks| {
-        stolen([stolen_tasks], |s| {
+    let of_two = |request| {
+        stolen([request], |s| {
             (0..2).for_each(|_| drop(s.spawn(x.inout(), |x| *x += 1)));
             (0..2).for_each(|_| drop(s.spawn(y.inout(), |y| *y += 1)));
+            drop(s.spawn((x.read(), y.read()), |_| ()));
         })
     };
-    assert_eq!(of_two(StolenTasks::first(3)), [[0, 2]]);
-    assert_eq!(of_two(StolenTasks::ahead(3)), [[2]]);
+    assert_eq!(of_two(Request::first(9)), [[0, 1, 2, 3, 4]]);
+    // The first two are the owner's, and the last one waits for them.
+    assert_eq!(of_two(Request::ahead(2)), [[2, 3]]);
+    // Of the two that are ready, one is the owner's.
+    assert_eq!(of_two(Request::ahead(4)), [[2, 3]]);
+}
+
+#[test]
+fn what_a_thief_has_reserved_comes_last() {
+    let requests = || [Request::first(3), Request::first(3), Request::first(3), Request::by_owner(3, true)];
+    let place = |spawns: usize| {
+        let rt: Runtime<StackEngine> = Runtime::builder().workers(1).inline(Inline::Never).build_with().unwrap();
+        rt.scope(|s| {
+            (0..spawns).for_each(|_| drop(s.spawn((), |()| ())));
+            // SAFETY: the scope is open.
+            let frames = unsafe { frames_of(s.scope_state()) }.unwrap();
+            let all: Vec<_> =
+                frames.ranges(frames.seen()).flat_map(|(_, at, _, end)| link::closures(at, end)).collect();
+            let scan = |request| frames.owner_lock().alone(|| steal(frames, End::Oldest, request));
+            let batches = requests().map(scan);
+            let left = batches[0].and_then(|batch| frames.batches.begin_next(batch.rest?));
+            all.iter().for_each(|closure| closure.header().theft().store(GUARD, Relaxed));
+            let place = |task: TaskRef| all.iter().position(|other| *other == task).unwrap();
+            (batches.map(|batch| batch.map(|batch| (place(batch.first), batch.count))), left.map(place))
+        })
+        .unwrap()
+    };
+    // The third scan takes a reserved closure, which ends that batch. The fourth one takes another.
+    let (found, left) = place(4);
+    assert_eq!(found, [Some((0, 3)), Some((3, 1)), Some((1, 1)), Some((2, 1))]);
+    assert_eq!(left, None);
 }
 
 /// All times are those of the clock, or later ones, so it does not matter when this thread runs.
