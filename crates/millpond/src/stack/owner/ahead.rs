@@ -18,6 +18,10 @@ impl Worker<StackEngine> {
     /// `takes_reserved`, it also takes one that a thief has reserved, but not begun.
     #[cold]
     pub(super) fn runs_ahead(&self, frames: &Frames, takes_reserved: bool) -> bool {
+        if !frames.owner_lock().is_clear() {
+            // A thief that asks comes first. While the owner is alone, it would get nothing.
+            self.meet(frames, Request::ahead);
+        }
         let most = self.tasks.thief.batch();
         let request = Request::by_owner(most, takes_reserved);
         let Some(batch) = frames.owner_lock().alone(|| self.scan(frames, request)) else { return false };

@@ -8,7 +8,7 @@ const WORTHWHILE_TICKS: u64 = 700;
 /// the owner is in a long body, the thief pays for a barrier (10 µs and more). Otherwise the owner
 /// pays for a scan.
 const MAX_BATCH_CLOSURES: u64 = 128;
-const MAX_BATCH_TICKS: u64 = 1 << 19;
+const MAX_BATCH_TICKS: u64 = 1 << 18;
 
 /// The pause of an idle thief between two scans: its start value, and its limit.
 const MIN_PAUSE_TICKS: u64 = 1 << 10;

@@ -45,6 +45,8 @@ pub(crate) struct Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     Take,
+    /// Ready, but the owner's.
+    Spare,
     Leave,
     /// The scan ends before this closure.
     End,
@@ -124,7 +126,12 @@ impl Request {
             return Choice::Take;
         }
         self.spared += 1;
-        Choice::Leave
+        Choice::Spare
+    }
+
+    /// Whether there is something to take, even if it is what the scan has left to the owner.
+    pub(super) fn has_some(&self) -> bool {
+        !self.found.is_empty() || self.spared > 0
     }
 
     /// Whether the scan has found enough. One parent is enough, and so is one reserved closure.

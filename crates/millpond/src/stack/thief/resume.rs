@@ -5,7 +5,7 @@ use std::alloc::Layout;
 use std::panic::Location;
 use std::ptr::NonNull;
 
-use super::request::Batch;
+use super::request::{Batch, Request};
 use super::theft;
 use crate::clock;
 use crate::pool::Leave;
@@ -164,6 +164,10 @@ impl Worker<StackEngine> {
                 // This worker would reach the others as the stack's owner.
                 self.end_batch(victim, rest);
                 return next;
+            }
+            if victim.is_here() && !victim.owner_lock().is_clear() {
+                // The owner runs the batch. Each of its closures is a step.
+                self.meet(victim, Request::ahead);
             }
             closure = victim.batches.begin_next(rest)?;
         }

@@ -261,7 +261,7 @@ impl Scan<'_> {
             if let Some(at) = trail.end(frame, shape, at, end).filter(|_| resumes) {
                 let most = MAX_MISSES.saturating_mul(request.wanted() as u32).min(MAX_RESUMED_CLOSURES).min(*left);
                 let mut few = most;
-                look_through(at, false, end, &mut trail, &mut few, request);
+                look_through((at, false, end), &mut trail, &mut few, request, true);
                 *left -= most - few;
                 if !request.found.is_empty() {
                     trail.more -= 1;
@@ -270,7 +270,7 @@ impl Scan<'_> {
             }
             let before = *left;
             fresh.begin(frame, shape);
-            look_through(at, taken, end, &mut fresh, left, request);
+            look_through((at, taken, end), &mut fresh, left, request, false);
             if !request.found.is_empty() {
                 fresh.more = (before - *left) / CLOSURES_PER_RESUME;
                 return std::mem::swap(&mut *trail, &mut *fresh);
@@ -283,7 +283,13 @@ impl Scan<'_> {
 ///
 /// It takes a closure that conflicts with none but those that it has taken before. The thief runs
 /// these first.
-fn look_through(at: *mut u8, taken: bool, end: *mut u8, trail: &mut Trail, left: &mut u32, request: &mut Request) {
+fn look_through(
+    (at, taken, end): (*mut u8, bool, *mut u8),
+    trail: &mut Trail,
+    left: &mut u32,
+    request: &mut Request,
+    resumed: bool,
+) {
     let mut misses = 0;
     for (nth, this) in link::closures(at, end).take(*left as usize).enumerate() {
         *left -= 1;
@@ -298,6 +304,10 @@ fn look_through(at: *mut u8, taken: bool, end: *mut u8, trail: &mut Trail, left:
                     request.found.push(this);
                     misses = 0;
                 }
+                Choice::Spare => {
+                    misses = 0;
+                    note(task, &mut trail.used);
+                }
                 Choice::Leave => {
                     misses += 1;
                     note(task, &mut trail.used);
@@ -306,7 +316,8 @@ fn look_through(at: *mut u8, taken: bool, end: *mut u8, trail: &mut Trail, left:
             }
         }
         trail.last = Some(this);
-        if !request.found.is_empty() && (misses > MAX_MISSES || request.is_full(out_of_line::itself)) {
+        let is_far = misses > MAX_MISSES && (resumed || request.has_some());
+        if is_far || request.is_full(out_of_line::itself) {
             break;
         }
     }
