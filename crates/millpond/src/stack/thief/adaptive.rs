@@ -2,7 +2,7 @@
 //! are in clock ticks (about 0.4 ns).
 
 /// If a stolen task runs longer than this, its theft was worth the owner's time.
-const WORTHWHILE_TICKS: u64 = 700;
+const WORTHWHILE_TICKS: u64 = 1200;
 
 /// Limits of one batch: its number of closures, and their total run time. A visit is expensive. If
 /// the owner is in a long body, the thief pays for a barrier (10 µs and more). Otherwise the owner

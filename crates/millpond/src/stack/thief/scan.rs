@@ -149,7 +149,7 @@ impl Search {
     /// Records that the owner has lost `lost` ticks to a thief. Of two rests, the longer one
     /// counts.
     fn rest(&self, now: u64, lost: u64) {
-        self.not_before.fetch_max(now + REST * lost, Relaxed);
+        self.not_before.fetch_max(now.saturating_add(REST * lost), Relaxed);
     }
 
     /// Records the end of a scan that had `left` closures to go. `before` is the stack as the scan
@@ -391,6 +391,11 @@ impl Frames {
     /// Records that a theft was not worth its costs.
     pub(in crate::stack) fn rest(&self) {
         self.search.rest(clock::ticks(), THEFT);
+    }
+
+    /// Sets whether thieves come only if the owner is in a long body.
+    pub(in crate::stack) fn keep_thieves_away(&self, away: bool) {
+        self.search.not_before.store(if away { u64::MAX } else { 0 }, Relaxed);
     }
 
     /// Whether thieves may come: a peek.
