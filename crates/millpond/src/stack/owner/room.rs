@@ -20,9 +20,9 @@ use crate::worker::config::{Config, Inline};
 use crate::worker::scope_state::ScopeState;
 use crate::worker::wait::Waiter;
 
-/// If no other worker could run them, or if they are short, a scope collects this many bytes of
-/// closures before its owner runs them. They fit into the first-level cache.
-const MAX_BYTES_EARLY: usize = 16 << 10;
+/// If no other worker could run them, a scope collects this many bytes of closures before its owner
+/// runs them. They fit into the first-level cache.
+const MAX_BYTES_ALONE: usize = 16 << 10;
 
 /// Leaves are short if they take less on average, in clock ticks (about 0.4 ns). A theft of such
 /// leaves costs about what it saves.
@@ -43,13 +43,13 @@ const MAX_MISSES: u32 = 2;
 /// A body collects this many bytes of closures before it checks the window. The window has a line
 /// per task, because a closure takes at least one line.
 pub(in crate::stack) fn window(config: &Config) -> usize {
-    window_if(config, config.workers == 1)
+    let window = usize::try_from(config.window).unwrap_or(usize::MAX).saturating_mul(LINE);
+    if runs_early(config) { window.min(MAX_BYTES_ALONE) } else { window }
 }
 
-/// The same, if leaves run before the window is full, or if not.
-fn window_if(config: &Config, runs_early: bool) -> usize {
-    let window = usize::try_from(config.window).unwrap_or(usize::MAX).saturating_mul(LINE);
-    if runs_early && config.inline != Inline::Never { window.min(MAX_BYTES_EARLY) } else { window }
+/// Whether leaves run before the window is full.
+fn runs_early(config: &Config) -> bool {
+    config.workers == 1 && config.inline != Inline::Never
 }
 
 impl Worker<StackEngine> {
@@ -65,12 +65,12 @@ impl Worker<StackEngine> {
         let config = &self.shared().config;
         if self.shared().is_forked() {
             frames.make_room(size);
-            return frames.set_limit(frames.window().max(size));
+            return frames.set_limit(window(config).max(size));
         }
         let fits = || bytes == 0 || scope_state.bytes() + bytes as u64 <= config.window_bytes;
         let is_full = || !fits() || waiting_at_most(scope_state, frames) >= config.window;
-        if !is_full() && frames.window() <= MAX_BYTES_EARLY && !frames.has_room(size) {
-            scope::waits_for(self, scope_state, Cause::Others, 0, || self.run_measured_leaves(scope_state, frames));
+        if !is_full() && runs_early(config) && !frames.has_room(size) {
+            scope::waits_for(self, scope_state, Cause::Others, 0, || self.run_leaves(frames));
         }
         let waiting = if is_full() {
             let make = || self.wait_for_room(scope_state, frames, &fits);
@@ -83,20 +83,17 @@ impl Worker<StackEngine> {
         frames.make_room(size);
         let lines = usize::try_from(config.window.saturating_sub(waiting)).unwrap_or(usize::MAX).saturating_mul(LINE);
         // One closure always fits.
-        frames.set_limit(if waiting == 0 { frames.window() } else { lines }.max(size));
+        frames.set_limit(if waiting == 0 { window(config) } else { lines }.max(size));
     }
 
-    /// Runs the leaves that come next, and measures them. If they are short, the owner runs the next
-    /// ones early, and thieves come only if a body is long.
+    /// Runs the leaves that come next, and measures them. While they are short, thieves come only if
+    /// a body is long.
     fn run_measured_leaves(&self, scope_state: &ScopeState, frames: &Frames) {
         let (before, began) = (waiting_at_most(scope_state, frames), clock::ticks());
         self.run_leaves(frames);
         let leaves = before.saturating_sub(waiting_at_most(scope_state, frames));
-        let config = &self.shared().config;
-        if leaves >= MIN_LEAVES && config.workers > 1 {
-            let is_short = clock::ticks().saturating_sub(began) < leaves * SHORT_TICKS;
-            frames.set_window(window_if(config, is_short));
-            frames.keep_thieves_away(is_short);
+        if leaves >= MIN_LEAVES {
+            frames.keep_thieves_away(clock::ticks().saturating_sub(began) < leaves * SHORT_TICKS);
         }
     }
 

@@ -8,11 +8,6 @@ use crate::stack::layout::chunk::Chunk;
 const MIN_KEPT_CHUNKS: usize = 2;
 
 impl Frames {
-    /// The bytes of closures that may come before the owner checks the window.
-    pub(in crate::stack) fn window(&self) -> usize {
-        self.window.get()
-    }
-
     /// Lets a window of closures come until `has_room` returns false.
     #[inline]
     pub(super) fn limit_to_window(&self) {
