@@ -274,3 +274,68 @@ impl Grains {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    static KIND: VTable = VTable::OF_POOLS;
+
+    fn ran(accesses: usize, site: RunSite) -> Ran {
+        Ran { kind: &KIND, accesses, site }
+    }
+
+    /// With one kind, which is short.
+    fn short() -> Kinds {
+        let kinds = Kinds::new();
+        for _ in 0..MEASUREMENTS_BEFORE_TRUST {
+            assert!(!kinds.is_short(&KIND));
+            kinds.note(ran(0, RunSite::AtItsSpawn), 10, false);
+        }
+        assert!(kinds.is_short(&KIND));
+        kinds
+    }
+
+    #[test]
+    fn one_surprise_does_not_count_and_two_do() {
+        for site in [RunSite::AtItsSpawn, RunSite::FromThePool] {
+            let (kinds, grains) = (short(), Grains::default());
+            let long = u64::from(kinds.cold) * 2;
+            grains.end_measured(&kinds, ran(0, site), long);
+            for _ in 0..BODIES_AFTER_SURPRISE {
+                grains.end_measured(&kinds, ran(0, site), 10);
+            }
+            // The first one is forgotten.
+            grains.end_measured(&kinds, ran(0, site), long);
+            assert!(kinds.is_short(&KIND));
+            grains.end_measured(&kinds, ran(0, site), 10);
+            grains.end_measured(&kinds, ran(0, site), long);
+            assert!(!kinds.is_short(&KIND));
+        }
+    }
+
+    #[test]
+    fn after_a_surprise_each_body_is_measured() {
+        let (kinds, grains) = (short(), Grains::default());
+        let measured = |nth| grains.start(nth).0.is_some();
+        assert!(measured(1) && !measured(2) && !measured(17));
+        grains.end_measured(&kinds, ran(0, RunSite::AtItsSpawn), 10);
+        // As a short kind, it is measured less often.
+        assert!(!measured(1 + BODIES_PER_MEASUREMENT) && measured(1 + SHORT_BODIES_PER_MEASUREMENT));
+        grains.end_measured(&kinds, ran(0, RunSite::AtItsSpawn), u64::from(kinds.long));
+        let next = 2 + SHORT_BODIES_PER_MEASUREMENT;
+        assert!(measured(next) && !measured(next + 1));
+        grains.end_measured(&kinds, ran(0, RunSite::AtItsSpawn), 10);
+        assert!(measured(next + 1));
+        // A body with the number 0 is no task's.
+        assert!(!Grains::default().start(0).0.is_some());
+    }
+
+    #[test]
+    fn accesses_may_take_their_time() {
+        let kinds = short();
+        let ticks = u64::from(kinds.break_even + 19 * kinds.access);
+        assert!(kinds.note(ran(20, RunSite::AtItsSpawn), ticks, false) != Noted::Surprise);
+        assert!(kinds.note(ran(0, RunSite::AtItsSpawn), ticks, false) == Noted::Surprise);
+    }
+}

@@ -274,3 +274,56 @@ fn a_frame_is_used_again_and_again() {
         assert_eq!((y.into_inner().unwrap(), readers.load(Relaxed)), (2000, 18_000));
     });
 }
+
+/// Takes a few microseconds, so thieves take several such leaves at once.
+fn work() {
+    let until = Instant::now() + Duration::from_micros(3);
+    while Instant::now() < until {}
+}
+
+/// A thief has reserved the leaves behind the first one of its batch. If that leaf waits for one of
+/// them, another worker runs it.
+#[test]
+fn no_leaf_waits_for_a_thief_that_waits() {
+    limit(60, "leaves that wait for later ones", || {
+        for workers in [2, 3, 4] {
+            let rt = runtime(workers);
+            for gap in 1..100 {
+                let found = AtomicBool::new(false);
+                rt.scope(|s| {
+                    (0..150).for_each(|_| drop(s.spawn((), |()| work())));
+                    s.spawn((), |()| wait_for(&found));
+                    (0..gap).for_each(|_| drop(s.spawn((), |()| work())));
+                    s.spawn((), |()| found.store(true, Relaxed));
+                    (0..50).for_each(|_| drop(s.spawn((), |()| work())));
+                })
+                .unwrap();
+            }
+        }
+    });
+}
+
+/// A thief takes several tasks of a chain at once.
+#[test]
+fn chains_run_in_order() {
+    limit(60, "chains", || {
+        for workers in [2, 3, 4] {
+            let rt = runtime(workers);
+            for chains in [1, 3, 40] {
+                let handles: Vec<_> = (0..chains).map(|_| Handle::new(0)).collect();
+                rt.scope(|s| {
+                    for step in 0..1000 / chains {
+                        for chain in &handles {
+                            s.spawn(chain.inout(), move |done| {
+                                work();
+                                assert_eq!(std::mem::replace(done, step + 1), step);
+                            });
+                        }
+                    }
+                })
+                .unwrap();
+                assert!(handles.into_iter().all(|chain| chain.into_inner().unwrap() == 1000 / chains));
+            }
+        }
+    });
+}
