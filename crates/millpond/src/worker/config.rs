@@ -28,9 +28,9 @@ use crate::worker::sleep::Idle;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inline {
     /// At once if there is no other worker, or if the leaf's kind (its closure) is short: its
-    /// recent bodies took less than 100 ns, and 20 ns for each access. Each worker measures one body
-    /// in 61 of a short kind, and one in 17 of others. The maximum counts, and decays slowly. A new
-    /// kind is not short.
+    /// recent bodies took less than 100 ns, and 20 ns for each access. Each worker measures one
+    /// body in 61 of a short kind, and one in 17 of others. The maximum counts, and decays slowly.
+    /// A new kind is not short.
     ///
     /// On the dataflow stack, for portable tasks only: at once if there is no other worker. With
     /// several workers, the bodies at the parent's depth must take at most about 100 µs on average,

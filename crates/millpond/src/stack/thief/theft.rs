@@ -17,7 +17,8 @@
 //!    value shows AWAITED, the stack is the thief's. If a body waits on a thread's stack
 //!    (`Frames::blocked`), the thief wakes that body. Otherwise the thief continues with the stack.
 //!
-//! A thief may first reserve an untouched closure, and make it STOLEN when it begins it (`batches`).
+//! A thief may first reserve an untouched closure. It makes the closure STOLEN when it begins it
+//! (`batches`).
 //!
 //! Before a closure is DONE, untouched or not, it can also be marked WATCHED (`waiters`).
 
