@@ -1,6 +1,6 @@
 //! The command line, made from the tables of suites and runtimes.
 
-use crate::runtimes::RUNTIMES;
+use crate::runtimes::{RUNTIMES, ceiling};
 use crate::suites::SUITES;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, value_parser};
@@ -45,6 +45,7 @@ pub fn command() -> Command {
         .arg(flag("json", "Print one JSON object"))
         .arg(file("csv", "Write the rows to FILE as CSV"))
         .arg(file("svg", "Draw the rows to FILE"))
+        .arg(flag(ceiling::WORKER, "Be a process of the ceiling, which answers lines of stdin").hide(true))
 }
 
 fn after_help() -> String {

@@ -5,7 +5,8 @@
 //! 2. The program is lost if an answer is late, the pipe is broken, or its output ends. Then it is
 //!    killed, and the next question starts another.
 //! 3. A program ends at the end of its input. A stopped program would miss the end of this process.
-//!    So at its start each program asks the kernel to be killed with its parent (`cpp/serve.hpp`).
+//!    So at its start each program asks the kernel to be killed with its parent (`cpp/serve.hpp`,
+//!    `src/runtimes/ceiling.rs`).
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Write};
@@ -40,10 +41,22 @@ impl Child {
 
     /// Asks, and waits for the answer. After an error the program is unusable.
     pub fn ask(&mut self, question: &str) -> Result<String, String> {
+        self.send(question)?;
+        self.receive()
+    }
+
+    /// Asks without waiting, so that several programs can be asked together. [`Child::receive`]
+    /// follows.
+    pub fn send(&mut self, question: &str) -> Result<(), String> {
         self.signal(Signal::CONT);
         if writeln!(self.questions, "{question}").is_err() {
             return Err(self.death());
         }
+        Ok(())
+    }
+
+    /// Waits for a line of the program. After an error the program is unusable.
+    pub fn receive(&mut self) -> Result<String, String> {
         match self.answers.recv_timeout(self.limit) {
             Ok(answer) => {
                 self.signal(Signal::STOP);

@@ -63,6 +63,21 @@ impl Graph {
         }
     }
 
+    /// The graph with this name in the protocol and these sizes. `None` if it cannot be walked.
+    pub fn parse(name: &str, first: u64, second: u64) -> Option<Graph> {
+        Some(match name {
+            "flat" => Graph::Flat { tasks: first },
+            "bimodal" => Graph::Bimodal { tasks: first },
+            "chains" => Graph::Chains { chains: first, length: second },
+            "generations" => Graph::Generations { rounds: first },
+            "cholesky" => Graph::Cholesky { tiles: first },
+            "matmul-ijk" => Graph::MatmulIjk { tiles: first },
+            "matmul-kij" => Graph::MatmulKij { tiles: first },
+            "args" => Graph::Args { accesses: first, tasks: second },
+            _ => return None,
+        })
+    }
+
     /// Its sizes by name.
     pub fn params(self) -> Vec<(&'static str, u64)> {
         match self {
@@ -293,6 +308,8 @@ mod tests {
             let mut counter = Counter::default();
             graph.walk(&mut counter);
             assert_eq!((counter.tasks, counter.largest), (graph.tasks(), graph.data()), "{graph:?}");
+            let sizes: Vec<u64> = graph.params().iter().map(|(_, size)| *size).collect();
+            assert_eq!(Graph::parse(graph.name(), sizes[0], sizes.last().copied().unwrap_or(0)), Some(graph));
         }
     }
 

@@ -24,7 +24,7 @@ mod work;
 use clap::ArgMatches;
 use progress::Progress;
 use row::Row;
-use runtimes::RUNTIMES;
+use runtimes::{RUNTIMES, ceiling};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -46,6 +46,9 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if matches.get_flag(ceiling::WORKER) {
+        return ceiling::worker();
+    }
     if let Some(shape) = missed_shape(&matches) {
         eprintln!("error: none of the suites that are asked for has a graph '{shape}'");
         return ExitCode::from(2);

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use millpond_trace::svg::{Anchor, Point, Svg};
 
-use crate::row::Row;
+use crate::row::{Row, grouped};
 use crate::runtimes::RUNTIMES;
 
 /// The space left of a panel, for the numbers of its axis.
@@ -22,9 +22,9 @@ const STYLE: &str = ".grid{stroke:#dddddd}.axis{stroke:#333333}\
     polyline{fill:none;stroke:currentColor;stroke-width:1.5}circle{fill:currentColor}";
 
 /// Colours by rank; the first are the most different.
-const PALETTE: [&str; 11] = [
-    "#8a8a8a", "#c0392b", "#e67e22", "#2e86c1", "#8e44ad", "#bb8fce", "#27ae60", "#d4ac0d", "#7d6608", "#5d6d7e",
-    "#16a085",
+const PALETTE: [&str; 12] = [
+    "#8a8a8a", "#17202a", "#c0392b", "#e67e22", "#2e86c1", "#8e44ad", "#bb8fce", "#27ae60", "#d4ac0d", "#7d6608",
+    "#5d6d7e", "#16a085",
 ];
 
 /// Draws the rows.
@@ -64,18 +64,6 @@ fn panels<W: Write>(svg: &mut Svg<W>, rows: &[Row]) -> io::Result<Point> {
         size.0 = size.0.max((column + 1.0) * (CURVES + MARGIN + 20.0));
     }
     Ok(size)
-}
-
-/// The rows in groups. The rows of a group keep their order.
-fn grouped<'a>(rows: &[&'a Row], same: impl Fn(&Row, &Row) -> bool) -> Vec<Vec<&'a Row>> {
-    let mut groups: Vec<Vec<&Row>> = Vec::new();
-    for row in rows {
-        match groups.iter_mut().find(|group| same(group[0], row)) {
-            Some(group) => group.push(row),
-            None => groups.push(vec![row]),
-        }
-    }
-    groups
 }
 
 fn rank(runtime: &str) -> usize {

@@ -26,7 +26,7 @@ pub struct Row {
     pub runs: Vec<Outcome>,
     /// The number of uncounted runs, in which the spawner ran almost all tasks.
     pub left_out: usize,
-    /// Whether every run gave the serial sum.
+    /// Whether every run gave the correct sum.
     pub verified: bool,
     /// The error, if the runtime failed and has no more runs.
     pub failure: Option<String>,
@@ -193,6 +193,18 @@ fn ratio(row: &Row, base: &Row) -> Option<f64> {
     }
     let cost = |row: &Row| row.ns_per_task(row.median_seconds());
     Some(cost(row)? / cost(base)?)
+}
+
+/// The rows in groups. The rows of a group keep their order.
+pub fn grouped<'a>(rows: &[&'a Row], same: impl Fn(&Row, &Row) -> bool) -> Vec<Vec<&'a Row>> {
+    let mut groups: Vec<Vec<&Row>> = Vec::new();
+    for row in rows {
+        match groups.iter_mut().find(|group| same(group[0], row)) {
+            Some(group) => group.push(row),
+            None => groups.push(vec![row]),
+        }
+    }
+    groups
 }
 
 /// One JSON object.

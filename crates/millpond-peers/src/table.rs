@@ -1,6 +1,6 @@
 //! Tables for people, one per suite, and messages about missing rows.
 
-use crate::row::{Row, failure, median_loop_ns};
+use crate::row::{Row, failure, grouped, median_loop_ns};
 use comfy_table::presets::UTF8_BORDERS_ONLY;
 use comfy_table::{Cell, CellAlignment, Table};
 
@@ -10,9 +10,9 @@ pub fn tables(rows: &[Row], missing: &[String]) -> String {
     for suite in rows.chunk_by(|a, b| a.suite == b.suite) {
         let table = match suite[0].suite {
             "bodies" => bodies(suite),
-            "bimodal" => bimodal(suite),
-            "loops" => loops(suite),
-            _ => costs(suite),
+            "bimodal" => bimodal(suite).to_string(),
+            "loops" => loops(suite).to_string(),
+            _ => costs(suite).to_string(),
         };
         parts.push(format!("{}\n{table}", suite[0].suite));
     }
@@ -60,31 +60,70 @@ fn costs(rows: &[Row]) -> Table {
     table
 }
 
+/// Efficiency in percent. If the ceiling was measured, a second table compares with it.
+fn bodies(rows: &[Row]) -> String {
+    let mut text = efficiencies(rows).to_string();
+    if rows.iter().any(|row| row.extra("of_ceiling").is_some()) {
+        text += &format!("\nbodies, percent of the ceiling\n{}", of_ceiling(rows));
+    }
+    text
+}
+
 /// Efficiency in percent, one column per length.
-fn bodies(rows: &[Row]) -> Table {
-    let mut lengths: Vec<f64> = rows.iter().filter_map(|row| row.extra("body_ns")).collect();
-    lengths.sort_by(f64::total_cmp);
-    lengths.dedup();
-    let columns = lengths.iter().map(|ns| format!("{} µs, %", ns / 1000.0));
-    let header = ["shape", "runtime", "workers"].map(str::to_owned).into_iter().chain(columns);
-    let mut table = table(header.chain(["METG(50 %), µs", "verified"].map(str::to_owned)));
-    for (k, row) in rows.iter().enumerate() {
-        let same = |other: &&Row| (other.shape, other.runtime, other.workers) == (row.shape, row.runtime, row.workers);
-        if rows[..k].iter().any(|other| same(&other)) {
-            continue;
-        }
-        let all: Vec<&Row> = rows.iter().filter(same).collect();
-        let at = |ns: &f64| all.iter().find(|row| row.extra("body_ns") == Some(*ns));
-        let percent = |ns| number(at(ns).and_then(|row| row.extra("efficiency")).map(|part| part * 100.0), 0);
-        let metg = row.extra("metg_ns").map(|ns| ns / 1000.0);
+fn efficiencies(rows: &[Row]) -> Table {
+    let lengths = lengths(rows);
+    let mut table = table(by_length(&lengths).into_iter().chain(["METG(50 %), µs", "verified"].map(str::to_owned)));
+    for curve in curves(rows) {
+        let first = curve[0];
+        let metg = first.extra("metg_ns").map(|ns| ns / 1000.0);
         // A runtime fast enough at the shortest length has only a bound.
         let least = if metg == lengths.first().map(|ns| ns / 1000.0) { "< " } else { "" };
-        let wrong = all.iter().find(|row| !row.verified).unwrap_or(&row);
-        let cells = [row.shape.to_owned(), row.runtime.to_owned(), row.workers.to_string()];
-        let cells = cells.into_iter().chain(lengths.iter().map(percent));
+        let wrong = curve.iter().find(|row| !row.verified).unwrap_or(&first);
+        let cells = percents(&curve, &lengths, "efficiency").into_iter();
         table.add_row(cells.chain([format!("{least}{}", number(metg, 2)), verdict(wrong)]));
     }
     table
+}
+
+/// The same in percent of the ceiling's efficiency.
+fn of_ceiling(rows: &[Row]) -> Table {
+    let lengths = lengths(rows);
+    let mut table = table(by_length(&lengths));
+    for curve in curves(rows) {
+        if curve.iter().any(|row| row.extra("of_ceiling").is_some()) {
+            table.add_row(percents(&curve, &lengths, "of_ceiling"));
+        }
+    }
+    table
+}
+
+/// The lengths of the bodies, the shortest first.
+fn lengths(rows: &[Row]) -> Vec<f64> {
+    let mut lengths: Vec<f64> = rows.iter().filter_map(|row| row.extra("body_ns")).collect();
+    lengths.sort_by(f64::total_cmp);
+    lengths.dedup();
+    lengths
+}
+
+/// The header of a table with one column per length.
+fn by_length(lengths: &[f64]) -> Vec<String> {
+    let columns = lengths.iter().map(|ns| format!("{} µs, %", ns / 1000.0));
+    ["shape", "runtime", "workers"].map(str::to_owned).into_iter().chain(columns).collect()
+}
+
+/// The rows of each line of such a table.
+fn curves(rows: &[Row]) -> Vec<Vec<&Row>> {
+    let all: Vec<&Row> = rows.iter().collect();
+    grouped(&all, |a, b| (a.shape, a.runtime, a.workers) == (b.shape, b.runtime, b.workers))
+}
+
+/// A line of such a table: a field in percent.
+fn percents(curve: &[&Row], lengths: &[f64], field: &str) -> Vec<String> {
+    let first = curve[0];
+    let at = |ns: &f64| curve.iter().find(|row| row.extra("body_ns") == Some(*ns));
+    let percent = |ns| number(at(ns).and_then(|row| row.extra(field)).map(|part| part * 100.0), 0);
+    let cells = [first.shape.to_owned(), first.runtime.to_owned(), first.workers.to_string()];
+    cells.into_iter().chain(lengths.iter().map(percent)).collect()
 }
 
 fn bimodal(rows: &[Row]) -> Table {
@@ -191,5 +230,22 @@ mod tests {
         let line = text.lines().find(|line| line.contains("millpond")).expect("one row");
         assert!(line.contains(" 50 ") && line.contains(" 97 ") && line.contains("< 0.20"), "{line}");
         assert_eq!(text.matches("millpond").count(), 1);
+    }
+
+    #[test]
+    fn a_second_table_compares_with_the_ceiling() {
+        let at = |runtime, ns: u64, efficiency: f64| {
+            let mut row = row("bodies", "chains", runtime);
+            row.extra = vec![("body_ns", json!(ns)), ("efficiency", json!(efficiency))];
+            row
+        };
+        let mut rows = [at("ceiling", 200, 0.5), at("millpond", 200, 0.45), at("rayon", 500, 0.4)];
+        rows[1].extra.push(("of_ceiling", json!(0.9)));
+        let text = tables(&rows, &[]);
+        let (first, second) = text.split_once("\nbodies, percent of the ceiling\n").expect("two tables");
+        assert!(first.contains("ceiling") && first.contains(" 50 ") && first.contains(" 45 "), "{text}");
+        let line = second.lines().find(|line| line.contains("millpond")).expect("one row");
+        assert!(line.contains(" 90 ") && line.contains(" - "), "{text}");
+        assert!(!second.contains("ceiling") && !second.contains("rayon"), "{text}");
     }
 }

@@ -87,7 +87,7 @@ pub fn work_many<const N: usize>(steps: u64, data: [&mut u64; N]) {
 pub struct Outcome {
     /// The time from the first task to the last.
     pub time: Duration,
-    /// The sum of the bodies' results, or the computed value.
+    /// The sum of the bodies' results, or the computed value. For the ceiling, how many bodies ran.
     pub sum: u64,
     /// The number of bodies run by each thread; empty if the runtime does not count them. The first
     /// is the spawner in this process, and the most active thread in a program.

@@ -51,7 +51,28 @@ fn json_is_one_object_whose_rows_are_verified() {
     }
     // Each peer that could take part does, or is listed as missing.
     let missing = object["missing"].as_array().expect("a list").len();
-    assert_eq!(rows.len() + missing, 7, "{stdout}");
+    assert_eq!(rows.len() + missing, 8, "{stdout}");
+}
+
+#[test]
+fn efficiencies_are_compared_with_the_ceiling() {
+    let words = ["--quick", "--json", "--suite", "bodies", "--shape", "chains", "--runtime", "ceiling", "--reps", "1"];
+    let output = peers(&words);
+    let (stdout, stderr) = texts(&output);
+    assert!(output.status.success(), "{stderr}");
+    let object: Value = serde_json::from_str(stdout).expect("one object");
+    let rows = object["rows"].as_array().expect("rows");
+    // The ceiling and millpond, with five lengths of bodies.
+    assert_eq!(rows.len(), 10, "{stdout}");
+    for row in rows {
+        assert_eq!(row["verified"], true, "{row}");
+        if row["runtime"] == "ceiling" {
+            // Each of the two processes ran half of the 256 tasks.
+            assert_eq!((&row["worker_shares"], row.get("of_ceiling")), (&vec![0.5_f64, 0.5].into(), None), "{row}");
+        } else {
+            assert!(row["of_ceiling"].as_f64().is_some_and(|part| part > 0.0), "{row}");
+        }
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The runtimes: a table entry and a file for each, which runs a graph on it.
 
+pub mod ceiling;
 mod chili;
 mod millpond;
 mod program;
@@ -30,7 +31,7 @@ pub struct Runtime {
 }
 
 enum Start {
-    /// In this process.
+    /// By a function of this program.
     Here(fn(usize) -> Result<Box<dyn Peer>, String>),
     /// As a program made by the build script, if possible.
     Program(&'static Program),
@@ -43,6 +44,12 @@ pub static RUNTIMES: &[Runtime] = &[
         summary: "The bodies in a plain loop; no runtime at all",
         can: |_| true,
         start: Start::Here(serial::start),
+    },
+    Runtime {
+        name: CEILING,
+        summary: "The bodies in one serial process per worker, without dependences: what the machine can reach",
+        can: is_graph,
+        start: Start::Here(ceiling::start),
     },
     Runtime {
         name: MILLPOND,
@@ -114,6 +121,8 @@ pub static RUNTIMES: &[Runtime] = &[
 
 /// The plain loop.
 pub const SERIAL: &str = "serial";
+/// Several such loops at the same time. It takes part in one suite only.
+pub const CEILING: &str = "ceiling";
 /// The reference of comparisons.
 pub const MILLPOND: &str = "millpond";
 /// The same, without tasks run at their spawn.

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// The limit of a run. The longest take a second.
-const LIMIT: Duration = Duration::from_secs(60);
+pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// A program made by the build script, if possible.
 pub struct Program {
@@ -83,7 +83,7 @@ impl<F: Fn() -> Command> Peer for Asked<F> {
 }
 
 /// "SHAPE SIZE SIZE STEPS LONG_STEPS WORKERS".
-fn question(case: &Case, workers: usize) -> String {
+pub fn question(case: &Case, workers: usize) -> String {
     let sizes: Vec<u64> = case.graph.params().iter().map(|(_, size)| *size).collect();
     let second = sizes.get(1).copied().unwrap_or_default();
     format!("{} {} {second} {} {} {workers}", case.graph.name(), sizes[0], case.steps, case.long_steps)
@@ -91,18 +91,25 @@ fn question(case: &Case, workers: usize) -> String {
 
 /// "ok NANOSECONDS SUM RAN RAN ..." or "error WHY".
 fn outcome(answer: &str) -> Result<Outcome, String> {
+    let numbers = numbers(answer)?;
+    let [nanoseconds, sum, ran @ ..] = &numbers[..] else { return Err(not_understood(answer)) };
+    let mut ran = ran.to_vec();
+    ran.sort_unstable_by(|a, b| b.cmp(a));
+    Ok(Outcome { time: Duration::from_nanos(*nanoseconds), sum: *sum, ran })
+}
+
+/// The numbers of "ok NUMBER NUMBER ...".
+pub fn numbers(answer: &str) -> Result<Vec<u64>, String> {
     if let Some(why) = answer.strip_prefix("error ") {
         return Err(why.to_owned());
     }
-    let numbers = answer.strip_prefix("ok ").unwrap_or_default().split(' ').map(str::parse);
-    match numbers.collect::<Result<Vec<u64>, _>>().as_deref() {
-        Ok([nanoseconds, sum, ran @ ..]) => {
-            let mut ran = ran.to_vec();
-            ran.sort_unstable_by(|a, b| b.cmp(a));
-            Ok(Outcome { time: Duration::from_nanos(*nanoseconds), sum: *sum, ran })
-        }
-        _ => Err(format!("answers '{answer}'")),
-    }
+    let numbers = answer.strip_prefix("ok ").unwrap_or_default().split(' ').map(str::parse::<u64>);
+    numbers.collect::<Result<Vec<_>, _>>().map_err(|_| not_understood(answer))
+}
+
+/// The error of an answer that is none.
+pub fn not_understood(answer: &str) -> String {
+    format!("answers '{answer}'")
 }
 
 #[cfg(test)]

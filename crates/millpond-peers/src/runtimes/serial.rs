@@ -41,9 +41,12 @@ fn fib(n: u64) -> u64 {
     if n < 2 { n } else { black_box(fib(n - 1)) + fib(n - 2) }
 }
 
-struct Loop<'a> {
-    data: &'a mut [u64],
-    case: &'a Case,
+/// Runs each visited task.
+pub struct Loop<'a> {
+    /// The graph's data.
+    pub data: &'a mut [u64],
+    /// The bodies.
+    pub case: &'a Case,
 }
 
 impl Sink for Loop<'_> {

@@ -1,10 +1,11 @@
 //! How long must a task be to be worthwhile? The suite measures efficiency against the length of
 //! the body, including the time of building the graph. It gives the length that reaches half the
-//! speed-up.
+//! speed-up. On a shared machine, the ceiling says what efficiency can be reached.
 
 use super::{Named, Request, Suite};
 use crate::graph::{Case, Graph};
-use crate::row::Row;
+use crate::row::{Row, by_turn};
+use crate::runtimes::CEILING;
 use crate::turns::Started;
 use serde_json::json;
 
@@ -56,7 +57,19 @@ fn point(
             row.extra.push(("efficiency", json!(serial / (workers as f64 * seconds))));
         }
     }
+    add_of_ceiling(&mut rows);
     Ok(rows)
+}
+
+/// Adds to each row of a point its fraction of the ceiling's efficiency, if the ceiling was
+/// measured. Both have the same serial loop and workers, so it is the inverse ratio of their times.
+fn add_of_ceiling(rows: &mut [Row]) {
+    let Some(ceiling) = rows.iter().find(|row| row.runtime == CEILING).cloned() else { return };
+    for row in rows.iter_mut().filter(|row| row.runtime != CEILING) {
+        if let Some(part) = by_turn(row, &ceiling, |row, ceiling| ceiling / row) {
+            row.extra.push(("of_ceiling", json!(part)));
+        }
+    }
 }
 
 /// Adds to each row the METG(50 %) of its runtime.
@@ -87,7 +100,35 @@ fn half_efficient(curve: &[(f64, f64)]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::half_efficient;
+    use super::*;
+    use crate::work::Outcome;
+    use std::time::Duration;
+
+    /// A row whose turns took these times.
+    fn row(runtime: &'static str, turns: &[u64]) -> Row {
+        let mut row = Row::new("bodies", "chains", runtime, 2, Case::empty(Graph::Flat { tasks: 100 }));
+        for ns in turns {
+            row.take(Outcome { time: Duration::from_nanos(*ns), sum: 0, ran: Vec::new() }, 0);
+        }
+        row
+    }
+
+    #[test]
+    fn rows_are_compared_with_the_ceiling_turn_by_turn() {
+        // The ratio of the medians is 0.5, because load slowed the second turn.
+        let mut rows = [row("rayon", &[1250, 2500, 2000]), row(CEILING, &[1000, 2000, 1000]), row("starpu", &[])];
+        add_of_ceiling(&mut rows);
+        let part = rows[0].extra("of_ceiling").expect("measured");
+        assert!((part - 0.8).abs() < 1e-9, "{part}");
+        assert_eq!([&rows[1], &rows[2]].map(|row| row.extra("of_ceiling")), [None, None]);
+    }
+
+    #[test]
+    fn without_a_ceiling_nothing_is_compared_with_it() {
+        let mut rows = [row("rayon", &[1250])];
+        add_of_ceiling(&mut rows);
+        assert_eq!(rows[0].extra("of_ceiling"), None);
+    }
 
     #[test]
     fn the_half_is_found_between_two_points() {

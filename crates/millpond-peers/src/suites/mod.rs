@@ -9,7 +9,7 @@ mod loops;
 use crate::graph::{Case, Graph};
 use crate::progress::Progress;
 use crate::row::{Row, compare};
-use crate::runtimes::{MILLPOND, RUNTIMES, Runtime, SERIAL};
+use crate::runtimes::{CEILING, MILLPOND, RUNTIMES, Runtime, SERIAL};
 use crate::turns::{Started, by_turns};
 
 /// A graph's name in a suite, and its full size.
@@ -113,7 +113,9 @@ impl Request {
         let here = |runtime: &Runtime| runtime.missing().is_none() && (runtime.can)(case.graph);
         // A loop has no workers, so it has a row only for one worker.
         let alone = |runtime: &Runtime| runtime.name != SERIAL || workers == 1;
-        let fits = |runtime: &&Runtime| self.asks_for(runtime) && here(runtime) && alone(runtime);
+        // The ceiling is a bound of efficiency, so it takes part only where that is measured.
+        let of_use = |runtime: &Runtime| runtime.name != CEILING || suite.name == "bodies";
+        let fits = |runtime: &&Runtime| self.asks_for(runtime) && here(runtime) && alone(runtime) && of_use(runtime);
         let row = |runtime: &Runtime| Row::new(suite.name, shape, runtime.name, workers, case);
         RUNTIMES.iter().filter(fits).map(row).collect()
     }
@@ -157,5 +159,30 @@ impl Request {
         by_turns(started, &mut rows, self.reps, &self.progress)?;
         let serial = rows.remove(0).median_seconds().ok_or("the serial loop did not run")?;
         Ok((rows, serial))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ceiling_takes_part_in_bodies_only() {
+        let request = Request {
+            shapes: Vec::new(),
+            runtimes: Vec::new(),
+            workers: Vec::new(),
+            reps: 1,
+            part: 1.0,
+            steps_per_ns: 1.0,
+            progress: Progress::new(),
+        };
+        for suite in SUITES {
+            for &(shape, graph) in suite.shapes {
+                let rows = request.rows(suite, shape, 2, Case::empty(graph));
+                let ceilings = rows.iter().filter(|row| row.runtime == CEILING).count();
+                assert_eq!(ceilings, usize::from(suite.name == "bodies"), "{}: {shape}", suite.name);
+            }
+        }
     }
 }

@@ -97,7 +97,7 @@ impl<E: WorkerEngine> Worker<E> {
     }
 
     /// Whether a waiter of this worker is to be resumed.
-    pub(super) fn has_mail(&self) -> bool {
+    pub(crate) fn has_mail(&self) -> bool {
         self.mailbox.has_mail() || !self.resumable.borrow().is_empty()
     }
 

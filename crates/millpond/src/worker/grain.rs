@@ -26,8 +26,8 @@ use crate::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::task::{TaskRef, VTable};
 use crate::worker::scope_state::ScopeState;
 
-/// A worker measures one body in this many. Both numbers are prime, so that in a loop with several
-/// kinds each is measured.
+/// A worker measures one body in this many. Both numbers are prime, so that in a loop with a few
+/// kinds each of them is measured.
 const BODIES_PER_MEASUREMENT: u64 = 17;
 /// The same after a body of a short kind. A measurement takes as long as several such bodies.
 const SHORT_BODIES_PER_MEASUREMENT: u64 = 61;
@@ -180,11 +180,13 @@ impl Kinds {
             return Noted::Counted;
         }
         let longest = slot.longest.load(Ordering::Relaxed);
-        if longest < self.break_even && ticks >= self.break_even && !suspected {
-            return Noted::Surprise;
-        }
-        if self.may_be_cold(slot, ran.site, ticks) {
+        let in_a_row = self.cold_in_a_row(slot, ran.site, ticks);
+        if (1..MAX_COLD_IN_A_ROW).contains(&in_a_row) {
             return Noted::Counted;
+        }
+        let is_certain = suspected || in_a_row == MAX_COLD_IN_A_ROW;
+        if longest < self.break_even && ticks >= self.break_even && !is_certain {
+            return Noted::Surprise;
         }
         // Every worker reads this cache line before each body, so only changes that matter are
         // stored.
@@ -194,8 +196,9 @@ impl Kinds {
         if longest < self.break_even { Noted::Short } else { Noted::Counted }
     }
 
-    /// Whether a measurement does not count, because the body may have waited for cold lines.
-    fn may_be_cold(&self, slot: &Slot, site: RunSite, ticks: u32) -> bool {
+    /// How many measurements in a row, with this one, look as if the body waited for cold lines; 0 if
+    /// this one does not.
+    fn cold_in_a_row(&self, slot: &Slot, site: RunSite, ticks: u32) -> u32 {
         let longest = slot.longest.load(Ordering::Relaxed);
         let cold = site == RunSite::FromThePool && ticks > longest && ticks < self.cold;
         let before = slot.cold.load(Ordering::Relaxed);
@@ -203,7 +206,7 @@ impl Kinds {
         if in_a_row != before {
             slot.cold.store(in_a_row % MAX_COLD_IN_A_ROW, Ordering::Relaxed);
         }
-        cold && in_a_row < MAX_COLD_IN_A_ROW
+        in_a_row
     }
 }
 
@@ -255,7 +258,8 @@ impl Grains {
         let Surprise { kind, left } = self.surprise.get();
         let this = std::ptr::from_ref(ran.kind).addr();
         let left = match kinds.note(ran, ticks, left > 0 && kind == this) {
-            Noted::Surprise => {
+            // The next bodies are measured for one kind at a time.
+            Noted::Surprise if left == 0 => {
                 self.surprise.set(Surprise { kind: this, left: BODIES_AFTER_SURPRISE });
                 BODIES_AFTER_SURPRISE
             }
@@ -315,6 +319,34 @@ mod tests {
     }
 
     #[test]
+    fn two_kinds_that_become_long_are_found() {
+        static OTHER: VTable = VTable::OF_POOLS;
+        let (kinds, grains) = (short(), Grains::default());
+        let other = Ran { kind: &OTHER, ..ran(0, RunSite::AtItsSpawn) };
+        (0..MEASUREMENTS_BEFORE_TRUST).for_each(|_| _ = kinds.note(other, 10, false));
+        assert!(kinds.is_short(&KIND) && kinds.is_short(&OTHER));
+        for _ in 0..3 {
+            grains.end_measured(&kinds, ran(0, RunSite::AtItsSpawn), u64::from(kinds.long));
+            grains.end_measured(&kinds, other, u64::from(kinds.long));
+        }
+        assert!(!kinds.is_short(&KIND));
+        (0..2 * BODIES_AFTER_SURPRISE).for_each(|_| grains.end_measured(&kinds, other, u64::from(kinds.long)));
+        assert!(!kinds.is_short(&OTHER));
+    }
+
+    #[test]
+    fn cold_bodies_count_if_there_are_many() {
+        let kinds = short();
+        let cold = u64::from(kinds.cold) - 1;
+        for _ in 1..MAX_COLD_IN_A_ROW {
+            assert!(kinds.note(ran(0, RunSite::FromThePool), cold, false) == Noted::Counted);
+        }
+        assert!(kinds.is_short(&KIND));
+        kinds.note(ran(0, RunSite::FromThePool), cold, false);
+        assert!(!kinds.is_short(&KIND));
+    }
+
+    #[test]
     fn after_a_surprise_each_body_is_measured() {
         let (kinds, grains) = (short(), Grains::default());
         let measured = |nth| grains.start(nth).0.is_some();
@@ -328,7 +360,7 @@ mod tests {
         grains.end_measured(&kinds, ran(0, RunSite::AtItsSpawn), 10);
         assert!(measured(next + 1));
         // A body with the number 0 is no task's.
-        assert!(!Grains::default().start(0).0.is_some());
+        assert!(Grains::default().start(0).0.is_none());
     }
 
     #[test]

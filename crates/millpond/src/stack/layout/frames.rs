@@ -111,6 +111,8 @@ pub struct Frames {
     pub(in crate::stack) inline_subtrees: InlineSubtrees,
     pub(in crate::stack) search: Search,
     pub(in crate::stack) batches: Batches,
+    /// Before this time, the owner does not scan for what it could run ahead.
+    pub(in crate::stack) ahead_after: Cell<u64>,
     guard: crossbeam_utils::CachePadded<OwnerLock<Batch>>,
 }
 
@@ -208,6 +210,7 @@ impl Frames {
             inline_subtrees: InlineSubtrees::default(),
             search: Search::default(),
             batches: Batches::default(),
+            ahead_after: Cell::new(0),
             guard: crossbeam_utils::CachePadded::new(OwnerLock::new()),
         }
     }

@@ -8,23 +8,33 @@
 //! If the owner left the stack instead, another thread would have to take its place. In a root
 //! scope that spawns many tasks, that would happen all the time.
 
+use crate::clock;
 use crate::stack::StackEngine;
 use crate::stack::layout::frames::Frames;
 use crate::stack::thief::request::Request;
+use crate::stack::thief::scan::REST;
 use crate::worker::Worker;
 
 impl Worker<StackEngine> {
-    /// Runs some ready leaves of the youngest frame. Returns false if there are none. If
-    /// `takes_reserved`, it also takes one that a thief has reserved, but not begun.
+    /// Runs some ready leaves of the youngest frame. Returns false if there are none nearby, or if a
+    /// scan has found none a short time ago. If `takes_reserved`, it also takes one that a thief has
+    /// reserved, but not begun.
     #[cold]
     pub(super) fn runs_ahead(&self, frames: &Frames, takes_reserved: bool) -> bool {
         if !frames.owner_lock().is_clear() {
             // A thief that asks comes first. While the owner is alone, it would get nothing.
             self.meet(frames, Request::ahead);
         }
-        let most = self.tasks.thief.batch();
-        let request = Request::by_owner(most, takes_reserved);
-        let Some(batch) = frames.owner_lock().alone(|| self.scan(frames, request)) else { return false };
+        let began = clock::ticks();
+        if began < frames.ahead_after.get() {
+            return false;
+        }
+        let request = Request::by_owner(self.tasks.thief.batch(), takes_reserved);
+        let Some(batch) = frames.owner_lock().alone(|| self.scan(frames, request)) else {
+            let now = clock::ticks();
+            frames.ahead_after.set(now + REST * now.saturating_sub(began));
+            return false;
+        };
         let next = self.on_top(|| self.run_batch(frames, batch));
         debug_assert!(next.is_none(), "only the owner could wait for it");
         true

@@ -28,6 +28,9 @@ const MAX_BYTES_ALONE: usize = 16 << 10;
 /// leaves costs about what it saves.
 const SHORT_TICKS: u64 = 1000;
 
+/// More time counts as this much, so thieves come again after about 2 ms.
+const MAX_TICKS_OF_LEAVES: u64 = 1 << 18;
+
 /// The average of fewer leaves says nothing.
 const MIN_LEAVES: u64 = 32;
 
@@ -86,14 +89,15 @@ impl Worker<StackEngine> {
         frames.set_limit(if waiting == 0 { window(config) } else { lines }.max(size));
     }
 
-    /// Runs the leaves that come next, and measures them. While they are short, thieves come only if
-    /// a body is long.
-    fn run_measured_leaves(&self, scope_state: &ScopeState, frames: &Frames) {
-        let (before, began) = (waiting_at_most(scope_state, frames), clock::ticks());
+    /// Runs the leaves that come next, and measures them. If they are short, thieves leave the stack
+    /// alone for a while.
+    fn run_measured_leaves(&self, frames: &Frames) {
+        let (before, began) = (self.counts().tasks, clock::ticks());
         self.run_leaves(frames);
-        let leaves = before.saturating_sub(waiting_at_most(scope_state, frames));
-        if leaves >= MIN_LEAVES {
-            frames.keep_thieves_away(clock::ticks().saturating_sub(began) < leaves * SHORT_TICKS);
+        let leaves = self.counts().tasks - before;
+        let took = clock::ticks().saturating_sub(began);
+        if leaves >= MIN_LEAVES && took < leaves * SHORT_TICKS {
+            frames.rest(took.min(MAX_TICKS_OF_LEAVES));
         }
     }
 
@@ -118,7 +122,7 @@ impl Worker<StackEngine> {
         };
         let is_hard = scope_state.task().is_none() && self.is_carrier();
         let mut misses = 0;
-        self.run_measured_leaves(scope_state, frames);
+        self.run_measured_leaves(frames);
         while misses < MAX_MISSES && !has_room() {
             let (thefts, before) = (scope_state.thefts(), waiting(scope_state, frames));
             if is_hard {

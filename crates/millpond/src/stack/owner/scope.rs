@@ -32,7 +32,6 @@ impl Worker<StackEngine> {
         // SAFETY: stacks live as long as the runtime.
         let frames = unsafe { self.shared().tasks.take().as_ref() };
         frames.set_window(room::window(&self.shared().config));
-        frames.keep_thieves_away(false);
         frames
     }
 

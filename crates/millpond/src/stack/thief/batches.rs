@@ -9,7 +9,8 @@
 //!    the batch. When nothing is left, or the batch is gone, the thief is finished.
 //! 3. Any thread may end a batch: all closures in it become untouched. An owner does so when it
 //!    reaches one of them, and another thief when it wants one of them and finds nothing else. So a
-//!    closure does not wait for a thief that waits itself.
+//!    closure does not wait for a thief that waits itself. The thief does so when it must turn to
+//!    something else.
 //!
 //! The mutex orders 2 and 3. So either the thief has begun a closure, and it is STOLEN, or the batch
 //! has ended, and the thief begins none of its closures.

@@ -35,7 +35,7 @@ pub(crate) struct Request {
     pub(super) in_youngest: bool,
     pub(super) begins_at: u64,
     /// Ready closures that the scan has left to the owner.
-    spared: usize,
+    pub(super) spared: usize,
     /// Whether it has seen ready closures that another thief has reserved.
     saw_reserved: bool,
     pub(super) found: Vec<TaskRef>,
@@ -137,7 +137,8 @@ impl Request {
     /// Whether the scan has found enough. One parent is enough, and so is one reserved closure.
     pub(super) fn is_full(&self, itself: impl Fn(TaskRef) -> TaskRef) -> bool {
         let is_parent = |first: &TaskRef| itself(*first).header().role() != Role::Leaf;
-        self.found.first().is_some_and(is_parent) || self.found.len() >= self.most
+        let most = if self.takes_reserved { 1 } else { self.most };
+        self.found.first().is_some_and(is_parent) || self.found.len() >= most
     }
 
     /// Changes the request after a scan that has found nothing. Returns false if there is nothing
@@ -152,7 +153,7 @@ impl Request {
         if !self.saw_reserved || self.takes_reserved || self.by_owner {
             return false;
         }
-        (self.takes_reserved, self.most, self.spare) = (true, 1, Spare::Nothing);
+        (self.takes_reserved, self.spare) = (true, Spare::Nothing);
         true
     }
 

@@ -157,11 +157,14 @@ impl Worker<StackEngine> {
     pub(in crate::stack) fn run_batch<'a>(&'a self, victim: &'a Frames, batch: Batch) -> Option<&'a Frames> {
         let mut closure = batch.first;
         loop {
-            self.count_steal();
+            if !victim.is_here() {
+                self.count_steal();
+            }
             let next = self.run_stolen(victim, closure);
             let Some(rest) = batch.rest else { return next };
-            if next.is_some() {
-                // This worker would reach the others as the stack's owner.
+            // If this worker continues with the stack, it reaches the others as the owner. If a body
+            // waits for this worker, the others may take too long.
+            if next.is_some() || self.has_mail() {
                 self.end_batch(victim, rest);
                 return next;
             }

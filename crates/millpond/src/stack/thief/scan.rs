@@ -50,7 +50,8 @@ impl Hasher for ByAddress {
     }
 }
 
-/// The limit of the first scan of a stack, in closures. No later limit is smaller.
+/// The limit of the first scan of a stack, in closures. No later limit is smaller. An owner's own
+/// scans have this limit.
 const MIN_SCAN_CLOSURES: u32 = 512;
 
 /// A scan that has found something ends after this many further closures that are not ready.
@@ -75,11 +76,11 @@ const MAX_SCAN_CLOSURES: u32 = 1 << 22;
 /// After a scan that finds nothing, thieves leave the stack alone for this many times its duration.
 /// The owner does the scan or waits for it, so it loses at most a twentieth of its time. Thieves do
 /// the same after a theft that was not worth its cost.
-const REST: u64 = 20;
+pub(in crate::stack) const REST: u64 = 20;
 
 /// The cost of a theft to a stack's owner, in clock ticks (about 0.4 ns): a scan, and a wait for
 /// the stolen closure.
-const THEFT: u64 = 1 << 12;
+pub(in crate::stack) const THEFT: u64 = 1 << 12;
 
 /// After this many ticks a body is long: a visit costs its worker less.
 const LONG: u64 = 1 << 15;
@@ -149,7 +150,7 @@ impl Search {
     /// Records that the owner has lost `lost` ticks to a thief. Of two rests, the longer one
     /// counts.
     fn rest(&self, now: u64, lost: u64) {
-        self.not_before.fetch_max(now.saturating_add(REST * lost), Relaxed);
+        self.not_before.fetch_max(now + REST * lost, Relaxed);
     }
 
     /// Records the end of a scan that had `left` closures to go. `before` is the stack as the scan
@@ -215,6 +216,7 @@ impl Trail {
 /// The caller holds the stack's owner lock.
 pub(in crate::stack) fn steal(frames: &Frames, from: End, mut request: Request) -> Option<Batch> {
     let (began, reach) = (clock::ticks(), frames.search.reach.load(Relaxed));
+    let reach = if request.is_by_owner() { reach.min(MIN_SCAN_CLOSURES) } else { reach };
     // Read before the scan. If something changes in between, the record is useless, but not wrong.
     let (shape, changes) = (frames.shape(), frames.changes());
     let (now, mut left) = (frames.seen(), reach);
@@ -269,6 +271,7 @@ impl Scan<'_> {
                 }
             }
             let before = *left;
+            request.spared = 0;
             fresh.begin(frame, shape);
             look_through((at, taken, end), &mut fresh, left, request, false);
             if !request.found.is_empty() {
@@ -388,14 +391,10 @@ impl Frames {
         Peek::of(next, taken, self.top_seen(), self.changes())
     }
 
-    /// Records that a theft was not worth its costs.
-    pub(in crate::stack) fn rest(&self) {
-        self.search.rest(clock::ticks(), THEFT);
-    }
-
-    /// Sets whether thieves come only if the owner is in a long body.
-    pub(in crate::stack) fn keep_thieves_away(&self, away: bool) {
-        self.search.not_before.store(if away { u64::MAX } else { 0 }, Relaxed);
+    /// Thieves leave the stack alone for twenty times this many ticks, unless its owner is in a long
+    /// body.
+    pub(in crate::stack) fn rest(&self, ticks: u64) {
+        self.search.rest(clock::ticks(), ticks);
     }
 
     /// Whether thieves may come: a peek.

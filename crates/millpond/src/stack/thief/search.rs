@@ -13,8 +13,8 @@
 //! - W2. A worker that goes to sleep first counts as a sleeper (`sleep`, S3), and then checks
 //!   whether some stack is not empty. If so, and if there is no *sentinel*, it becomes the
 //!   sentinel, by a compare-and-swap. The sentinel sleeps only for a while, and scans again.
-//! - W3. Stealing a closure, or finishing a stolen one, can make others ready without the owner
-//!   noticing. A thief that did either issues a SeqCst fence. Then, if there is no sentinel and
+//! - W3. Stealing a closure, finishing a stolen one, or ending a batch (`batches`) can make others
+//!   ready without the owner noticing. A thread that did one of these issues a SeqCst fence. Then, if there is no sentinel and
 //!   some stack may hold work, it wakes a sleeper. The sentinel does the same when it turns to
 //!   other work. A sentinel gives up that role before the fence.
 //! - W4. If the sentinel sees no change for a while, it gives up its role, still counted as a
@@ -134,7 +134,8 @@ impl Thief {
         let worth = self.steal_policy.borrow_mut().has_run(took);
         self.note(worth);
         if !worth {
-            victim.rest();
+            // It was not worth its costs.
+            victim.rest(scan::THEFT);
         }
     }
 
@@ -219,7 +220,8 @@ impl Worker<StackEngine> {
     #[cold]
     #[inline(never)]
     pub(in crate::stack) fn meet(&self, frames: &Frames, request: fn(u64) -> Request) {
-        let scan = |wish| self.scan(frames, request(wish));
+        // In the child of a fork there is no thief, and one may have locked the batches.
+        let scan = |wish| if self.shared().is_forked() { None } else { self.scan(frames, request(wish)) };
         if frames.owner_lock().meet(scan) == Met::FirstStep {
             // W1.
             self.shared().sleep.work_arrived();

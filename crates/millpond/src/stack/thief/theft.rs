@@ -9,7 +9,8 @@
 //! ```
 //!
 //! 1. A thief makes a closure STOLEN under the stack's owner lock (`owner_lock`).
-//! 2. If an owner's next closure is STOLEN, the owner waits for a moment. Then it leaves the stack
+//! 2. If an owner's next closure is STOLEN, the owner runs others (`owner::ahead`) or waits for a
+//!    moment. Then it leaves the stack
 //!    (`Frames::leave`), and makes the closure AWAITED by a compare-and-swap. If that fails, the
 //!    closure is DONE, and the owner continues with the stack. Otherwise the owner does not touch
 //!    the stack again.

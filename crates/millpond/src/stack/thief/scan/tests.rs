@@ -130,7 +130,7 @@ fn short_tasks_are_left_alone_unless_their_owner_is_in_a_long_body() {
         let frames = unsafe { frames_of(s.scope_state()) }.unwrap();
         let now = clock::ticks();
         assert!(frames.is_due(now));
-        frames.rest();
+        frames.rest(THEFT);
         assert!(!frames.is_due(now) && !frames.is_due(now + LONG));
         // The body has run for so long that a thief costs its owner nothing.
         assert!(frames.is_due(now + LONG + 1));
