@@ -196,8 +196,8 @@ impl Kinds {
         if longest < self.break_even { Noted::Short } else { Noted::Counted }
     }
 
-    /// How many measurements in a row, with this one, look as if the body waited for cold lines; 0 if
-    /// this one does not.
+    /// How many measurements in a row, with this one, look as if the body waited for cold lines. 0
+    /// if this one does not.
     fn cold_in_a_row(&self, slot: &Slot, site: RunSite, ticks: u32) -> u32 {
         let longest = slot.longest.load(Ordering::Relaxed);
         let cold = site == RunSite::FromThePool && ticks > longest && ticks < self.cold;
