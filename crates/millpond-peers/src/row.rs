@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(rows[0].json()["config"]["inline"], json!("auto"));
         let csv = to_csv(&rows);
         assert!(csv.starts_with("shape,runtime,config,params,tasks,reps,median_seconds"), "{csv}");
-        assert!(csv.lines().all(|line| line.matches(',').count() == 14), "{csv}");
+        assert!(csv.lines().all(|line| line.matches(',').count() == 16), "{csv}");
         assert!(csv.contains("flat,rayon,workers=1,tasks=100,100,1,"), "{csv}");
     }
 }

@@ -31,6 +31,8 @@ use crate::worker::scope_state::ScopeState;
 const BODIES_PER_MEASUREMENT: u64 = 17;
 /// The same after a body of a short kind. A measurement takes as long as several such bodies.
 const SHORT_BODIES_PER_MEASUREMENT: u64 = 61;
+/// The same if there is one worker.
+const BODIES_PER_MEASUREMENT_ALONE: u64 = 1021;
 /// So many bodies in a row are measured after a long body of a short kind.
 const BODIES_AFTER_SURPRISE: u32 = 8;
 /// After this many measurements, the length of a kind is trusted.
@@ -65,6 +67,8 @@ pub(crate) struct Kinds {
     access: u32,
     cold: u32,
     long: u32,
+    /// Whether there is only one worker. Then all ready leaves run inline, long or not.
+    is_alone: bool,
 }
 
 #[derive(Debug, Default)]
@@ -111,9 +115,10 @@ pub(crate) enum RunSite {
     FromThePool,
 }
 
-/// The start of a body, if it is measured.
+/// The start of a body, in ticks. 0 if it is not measured. Not an option, so that it takes one
+/// register.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Started(Option<u64>);
+pub(crate) struct Started(u64);
 
 impl Ran {
     pub(crate) fn of(task: TaskRef, site: RunSite) -> Self {
@@ -122,11 +127,12 @@ impl Ran {
 }
 
 impl Kinds {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(workers: usize) -> Self {
         let slots = (0..SLOTS).map(|_| Slot::default()).collect();
         let ticks = |ns: f64| (ns * ticks_per_ns()) as u32;
         let (break_even, access) = (ticks(BREAK_EVEN_NS), ticks(ACCESS_NS));
-        Kinds { slots, break_even, access, cold: ticks(COLD_NS), long: ticks(LONG_NS) }
+        let (cold, long, is_alone) = (ticks(COLD_NS), ticks(LONG_NS), workers == 1);
+        Kinds { slots, break_even, access, cold, long, is_alone }
     }
 
     #[inline]
@@ -177,15 +183,15 @@ impl Kinds {
                 // The first bodies of a kind meet cold caches, so they do not count.
                 slot.longest.store(ticks, Ordering::Relaxed);
             }
-            return Noted::Counted;
+            return if self.is_alone { Noted::Short } else { Noted::Counted };
         }
         let longest = slot.longest.load(Ordering::Relaxed);
-        let in_a_row = self.cold_in_a_row(slot, ran.site, ticks);
+        let in_a_row = if ran.site == RunSite::FromThePool { self.cold_in_a_row(slot, ticks) } else { 0 };
         if (1..MAX_COLD_IN_A_ROW).contains(&in_a_row) {
             return Noted::Counted;
         }
         let is_certain = suspected || in_a_row == MAX_COLD_IN_A_ROW;
-        if longest < self.break_even && ticks >= self.break_even && !is_certain {
+        if longest < self.break_even && ticks >= self.break_even && !is_certain && !self.is_alone {
             return Noted::Surprise;
         }
         // Every worker reads this cache line before each body, so only changes that matter are
@@ -193,14 +199,14 @@ impl Kinds {
         if ticks > longest || ticks < longest - longest / 4 {
             slot.longest.store(ticks.max(longest - longest / 16), Ordering::Relaxed);
         }
-        if longest < self.break_even { Noted::Short } else { Noted::Counted }
+        if longest < self.break_even || self.is_alone { Noted::Short } else { Noted::Counted }
     }
 
-    /// How many measurements in a row, with this one, look as if the body waited for cold lines. 0
-    /// if this one does not.
-    fn cold_in_a_row(&self, slot: &Slot, site: RunSite, ticks: u32) -> u32 {
+    /// How many bodies in a row from the pool, with this one, look as if they waited for cold lines.
+    /// 0 if this one does not.
+    fn cold_in_a_row(&self, slot: &Slot, ticks: u32) -> u32 {
         let longest = slot.longest.load(Ordering::Relaxed);
-        let cold = site == RunSite::FromThePool && ticks > longest && ticks < self.cold;
+        let cold = ticks > longest && ticks < self.cold;
         let before = slot.cold.load(Ordering::Relaxed);
         let in_a_row = if cold { before + 1 } else { 0 };
         if in_a_row != before {
@@ -213,7 +219,7 @@ impl Kinds {
 /// The result of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Noted {
-    /// The body was short, as those before.
+    /// The body was short, as those before, or its length hardly matters.
     Short,
     /// The body was long, those before were short, and it does not count yet.
     Surprise,
@@ -230,26 +236,24 @@ impl Grains {
     /// The body of a task from the pool starts: the `nth` body of this worker.
     #[inline]
     pub(crate) fn start_taken(&self, scope_state: NonNull<ScopeState>, nth: u64) -> Started {
-        if self.last.replace(Some(scope_state)) == Some(scope_state) { self.start(nth) } else { Started(None) }
+        if self.last.replace(Some(scope_state)) == Some(scope_state) { self.start(nth) } else { Started(0) }
     }
 
     /// A body starts: the `nth` of this worker. The 0th is never measured.
     #[inline]
     pub(crate) fn start(&self, nth: u64) -> Started {
-        Started(if nth <= self.skipped.get() { None } else { Some(self.start_measured(nth)) })
-    }
-
-    #[cold]
-    fn start_measured(&self, nth: u64) -> u64 {
+        if nth <= self.skipped.get() {
+            return Started(0);
+        }
         self.skipped.set(nth + BODIES_PER_MEASUREMENT - 1);
-        ticks()
+        Started(ticks())
     }
 
     /// A body has finished. `kinds` is called only if it was measured.
     #[inline(always)]
     pub(crate) fn end<'k>(&self, kinds: impl FnOnce() -> &'k Kinds, ran: Ran, started: Started) {
-        if let Some(start) = started.0 {
-            self.end_measured(kinds(), ran, ticks().wrapping_sub(start));
+        if started.0 != 0 {
+            self.end_measured(kinds(), ran, ticks().wrapping_sub(started.0));
         }
     }
 
@@ -264,7 +268,8 @@ impl Grains {
                 BODIES_AFTER_SURPRISE
             }
             Noted::Short if left == 0 => {
-                self.skipped.set(self.skipped.get() + (SHORT_BODIES_PER_MEASUREMENT - BODIES_PER_MEASUREMENT));
+                let one_in = if kinds.is_alone { BODIES_PER_MEASUREMENT_ALONE } else { SHORT_BODIES_PER_MEASUREMENT };
+                self.skipped.set(self.skipped.get() + (one_in - BODIES_PER_MEASUREMENT));
                 0
             }
             _ if left > 0 => {
@@ -291,7 +296,7 @@ mod tests {
 
     /// With one kind, which is short.
     fn short() -> Kinds {
-        let kinds = Kinds::new();
+        let kinds = Kinds::new(2);
         for _ in 0..MEASUREMENTS_BEFORE_TRUST {
             assert!(!kinds.is_short(&KIND));
             kinds.note(ran(0, RunSite::AtItsSpawn), 10, false);
@@ -349,7 +354,7 @@ mod tests {
     #[test]
     fn after_a_surprise_each_body_is_measured() {
         let (kinds, grains) = (short(), Grains::default());
-        let measured = |nth| grains.start(nth).0.is_some();
+        let measured = |nth| grains.start(nth).0 != 0;
         assert!(measured(1) && !measured(2) && !measured(17));
         grains.end_measured(&kinds, ran(0, RunSite::AtItsSpawn), 10);
         // As a short kind, it is measured less often.
@@ -360,7 +365,7 @@ mod tests {
         grains.end_measured(&kinds, ran(0, RunSite::AtItsSpawn), 10);
         assert!(measured(next + 1));
         // A body with the number 0 is no task's.
-        assert!(Grains::default().start(0).0.is_none());
+        assert!(Grains::default().start(0).0 == 0);
     }
 
     #[test]

@@ -186,7 +186,7 @@ impl<E: WorkerEngine> Shared<E> {
         }
         let caller_seats = Mutex::new(CallerSeats { seats: free, vacant: Vec::new(), caller_contexts: Vec::new() });
         let shut_down = AtomicBool::new(false);
-        let (kinds, parkers, inject_lock) = (Kinds::new(), Parkers::default(), Mutex::default());
+        let (kinds, parkers, inject_lock) = (Kinds::new(config.workers), Parkers::default(), Mutex::default());
         let this = std::sync::Arc::new_cyclic(|this| Shared {
             this: this.clone(),
             config,
