@@ -28,8 +28,8 @@ const MAX_BYTES_ALONE: usize = 16 << 10;
 /// leaves costs about what it saves.
 const SHORT_TICKS: u64 = 1000;
 
-/// More time counts as this much, so thieves come again after about 2 ms.
-const MAX_TICKS_OF_LEAVES: u64 = 1 << 18;
+/// More time counts as this much, so thieves come again after about 17 ms.
+const MAX_TICKS_OF_LEAVES: u64 = 1 << 21;
 
 /// The average of fewer leaves says nothing.
 const MIN_LEAVES: u64 = 32;

@@ -32,6 +32,7 @@ impl Worker<StackEngine> {
         // SAFETY: stacks live as long as the runtime.
         let frames = unsafe { self.shared().tasks.take().as_ref() };
         frames.set_window(room::window(&self.shared().config));
+        frames.end_rest();
         frames
     }
 

@@ -397,6 +397,11 @@ impl Frames {
         self.search.rest(clock::ticks(), ticks);
     }
 
+    /// Thieves may come again: the stack gets other tasks.
+    pub(in crate::stack) fn end_rest(&self) {
+        self.search.not_before.store(0, Relaxed);
+    }
+
     /// Whether thieves may come: a peek.
     pub(in crate::stack) fn is_due(&self, now: u64) -> bool {
         self.search.is_due(self.peek().cursor, now)
