@@ -202,8 +202,8 @@ impl Kinds {
         if longest < self.break_even || self.is_alone { Noted::Short } else { Noted::Counted }
     }
 
-    /// How many bodies in a row from the pool, with this one, look as if they waited for cold lines.
-    /// 0 if this one does not.
+    /// How many bodies in a row from the pool, with this one, look as if they waited for cold
+    /// lines. 0 if this one does not.
     fn cold_in_a_row(&self, slot: &Slot, ticks: u32) -> u32 {
         let longest = slot.longest.load(Ordering::Relaxed);
         let cold = ticks > longest && ticks < self.cold;
