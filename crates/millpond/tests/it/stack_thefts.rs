@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::{OnStack, limit, on_stack as runtime};
+use millpond::stack::End;
 use millpond::{Handle, Idle, Reducer, Runtime, Spawn, Sum};
 
 fn wait_for(flag: &AtomicBool) {
@@ -18,23 +19,26 @@ fn wait_for(flag: &AtomicBool) {
 /// take the tasks in the frames below.
 #[test]
 fn a_long_body_gives_its_stack_away() {
-    limit(20, "a body that waits for tasks behind it", || {
-        let (rt, x) = (runtime(2), Handle::new(0));
-        for _ in 0..100 {
-            let (within, behind) = (AtomicBool::new(false), AtomicBool::new(false));
-            rt.scope(|s| {
-                s.nest(x.inout(), |s, x| {
-                    s.spawn(x.inout(), |_| {
-                        wait_for(&within);
-                        wait_for(&behind);
+    for end in [End::Oldest, End::Newest] {
+        limit(20, "a body that waits for tasks behind it", || {
+            let rt: OnStack = Runtime::builder().workers(2).steal_from(end).build_with().unwrap();
+            let x = Handle::new(0);
+            for _ in 0..100 {
+                let (within, behind) = (AtomicBool::new(false), AtomicBool::new(false));
+                rt.scope(|s| {
+                    s.nest(x.inout(), |s, x| {
+                        s.spawn(x.inout(), |_| {
+                            wait_for(&within);
+                            wait_for(&behind);
+                        });
+                        s.spawn((), |()| within.store(true, Relaxed));
                     });
-                    s.spawn((), |()| within.store(true, Relaxed));
-                });
-                s.spawn((), |()| behind.store(true, Relaxed));
-            })
-            .unwrap();
-        }
-    });
+                    s.spawn((), |()| behind.store(true, Relaxed));
+                })
+                .unwrap();
+            }
+        });
+    }
 }
 
 /// If an owner reaches a stolen closure that has not ended, it becomes a thief. Its stack becomes a

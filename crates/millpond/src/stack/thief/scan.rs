@@ -271,7 +271,10 @@ impl Scan<'_> {
                 }
             }
             let before = *left;
-            request.spared = 0;
+            if request.in_youngest {
+                // The resumed part has seen some of the same closures.
+                request.spared = 0;
+            }
             fresh.begin(frame, shape);
             look_through((at, taken, end), &mut fresh, left, request, false);
             if !request.found.is_empty() {

@@ -119,7 +119,7 @@ impl Thief {
         self.naps.set(0);
     }
 
-    /// How many closures it takes at once, if that costs nobody but itself.
+    /// How many closures it takes at once, if the owner does not have to scan for them.
     pub(in crate::stack) fn batch(&self) -> u64 {
         self.steal_policy.borrow().several()
     }

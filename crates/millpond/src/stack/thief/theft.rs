@@ -140,7 +140,7 @@ pub(in crate::stack) fn end(frames: &Frames, closure: TaskRef) -> Option<&Frames
     let is_awaited = waiters::end(closure) & AWAITED != 0;
     // The count comes after the end, so that a thread that sees the count also sees the end. Stacks
     // live as long as the runtime.
-    frames.count_theft();
+    frames.count_change();
     if is_awaited {
         let waiter = frames.blocked.get();
         if waiter.is_null() {

@@ -78,12 +78,7 @@ impl Frames {
         self.shape().wrapping_add(self.thefts.load(Ordering::Acquire))
     }
 
-    /// Counts a stolen closure that is done.
-    pub(in crate::stack) fn count_theft(&self) {
-        self.count_change();
-    }
-
-    /// Counts a change that may make closures ready.
+    /// Counts a change that may make closures ready: a stolen closure is done, or a batch has ended.
     pub(in crate::stack) fn count_change(&self) {
         self.thefts.fetch_add(1, Ordering::AcqRel);
     }
