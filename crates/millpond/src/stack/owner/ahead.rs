@@ -1,9 +1,9 @@
 //! What an owner runs while its next closure is stolen: ready leaves behind that closure.
 //!
 //! The owner is its own thief. It scans its youngest frame, takes a batch of ready leaves, and runs
-//! it as any thief does (`thief::theft`, `thief::batches`). No thread waits for such a leaf, because
-//! only the owner could. The leaves are tasks of the body that waits on this thread, or of a
-//! finished body. So the thread may run them (`worker::stay`).
+//! it as any thief does (`thief::theft`, `thief::batches`). No thread waits for such a leaf,
+//! because only the owner could. The leaves are tasks of the body that waits on this thread, or of
+//! a finished body. So the thread may run them (`worker::stay`).
 //!
 //! If the owner left the stack instead, another thread would have to take its place. In a root
 //! scope that spawns many tasks, that would happen all the time.
@@ -16,9 +16,9 @@ use crate::stack::thief::scan::REST;
 use crate::worker::Worker;
 
 impl Worker<StackEngine> {
-    /// Runs some ready leaves of the youngest frame. Returns false if there are none nearby, or if a
-    /// scan has found none a short time ago. If `takes_reserved`, it also takes one that a thief has
-    /// reserved, but not begun.
+    /// Runs some ready leaves of the youngest frame. Returns false if there are none nearby, or if
+    /// a scan has found none a short time ago. If `takes_reserved`, it also takes one that a thief
+    /// has reserved, but not begun.
     #[cold]
     pub(super) fn runs_ahead(&self, frames: &Frames, takes_reserved: bool) -> bool {
         if !frames.owner_lock().is_clear() {

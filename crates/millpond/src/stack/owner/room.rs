@@ -89,8 +89,8 @@ impl Worker<StackEngine> {
         frames.set_limit(if waiting == 0 { window(config) } else { lines }.max(size));
     }
 
-    /// Runs the leaves that come next, and measures them. If they are short, thieves leave the stack
-    /// alone for a while.
+    /// Runs the leaves that come next, and measures them. If they are short, thieves leave the
+    /// stack alone for a while.
     fn run_measured_leaves(&self, frames: &Frames) {
         let (before, began) = (self.counts().tasks, clock::ticks());
         self.run_leaves(frames);

@@ -128,8 +128,8 @@ impl Worker<StackEngine> {
     /// Polls a future for a scope's body.
     ///
     /// Between polls it runs the leaves that come next, up to the first other closure, and ready
-    /// leaves behind a stolen one. Then it leaves the stack. Any ready tasks may be stolen, perhaps by this worker, so the body can
-    /// continue as soon as it is woken.
+    /// leaves behind a stolen one. Then it leaves the stack. Any ready tasks may be stolen, perhaps
+    /// by this worker, so the body can continue as soon as it is woken.
     pub(crate) fn block_on_in_frame<F: Future>(&self, scope_state: &ScopeState, future: F) -> F::Output {
         self.block_on(future, |waiter| {
             // SAFETY: the scope is open.

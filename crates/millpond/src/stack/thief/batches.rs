@@ -12,11 +12,11 @@
 //!    closure does not wait for a thief that waits itself. The thief does so when it must turn to
 //!    something else.
 //!
-//! The mutex orders 2 and 3. So either the thief has begun a closure, and it is STOLEN, or the batch
-//! has ended, and the thief begins none of its closures.
+//! The mutex orders 2 and 3. So either the thief has begun a closure, and it is STOLEN, or the
+//! batch has ended, and the thief begins none of its closures.
 //!
-//! A batch has no closure that its owner has passed: the owner has ended the batch, or the thief had
-//! begun the closure. So the batch never refers to memory that a frame has reused.
+//! A batch has no closure that its owner has passed: the owner has ended the batch, or the thief
+//! had begun the closure. So the batch never refers to memory that a frame has reused.
 
 use std::collections::VecDeque;
 

@@ -162,8 +162,8 @@ impl Worker<StackEngine> {
             }
             let next = self.run_stolen(victim, closure);
             let Some(rest) = batch.rest else { return next };
-            // If this worker continues with the stack, it reaches the others as the owner. If a body
-            // waits for this worker, the others may take too long.
+            // If this worker continues with the stack, it reaches the others as the owner. If a
+            // body waits for this worker, the others may take too long.
             if next.is_some() || self.has_mail() {
                 self.end_batch(victim, rest);
                 return next;

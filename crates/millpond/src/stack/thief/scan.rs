@@ -394,8 +394,8 @@ impl Frames {
         Peek::of(next, taken, self.top_seen(), self.changes())
     }
 
-    /// Thieves leave the stack alone for twenty times this many ticks, unless its owner is in a long
-    /// body.
+    /// Thieves leave the stack alone for twenty times this many ticks, unless its owner is in a
+    /// long body.
     pub(in crate::stack) fn rest(&self, ticks: u64) {
         self.search.rest(clock::ticks(), ticks);
     }

@@ -14,9 +14,9 @@
 //!   whether some stack is not empty. If so, and if there is no *sentinel*, it becomes the
 //!   sentinel, by a compare-and-swap. The sentinel sleeps only for a while, and scans again.
 //! - W3. Stealing a closure, finishing a stolen one, or ending a batch (`batches`) can make others
-//!   ready without the owner noticing. A thread that did one of these issues a SeqCst fence. Then, if there is no sentinel and
-//!   some stack may hold work, it wakes a sleeper. The sentinel does the same when it turns to
-//!   other work. A sentinel gives up that role before the fence.
+//!   ready without the owner noticing. A thread that did one of these issues a SeqCst fence. Then,
+//!   if there is no sentinel and some stack may hold work, it wakes a sleeper. The sentinel does
+//!   the same when it turns to other work. A sentinel gives up that role before the fence.
 //! - W4. If the sentinel sees no change for a while, it gives up its role, still counted as a
 //!   sleeper. Then it makes every stack FRESH, issues a barrier as a thief does (`owner_lock`, T3),
 //!   and checks once more. If something has changed, it becomes the sentinel again, unless there is

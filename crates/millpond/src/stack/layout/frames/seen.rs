@@ -78,7 +78,8 @@ impl Frames {
         self.shape().wrapping_add(self.thefts.load(Ordering::Acquire))
     }
 
-    /// Counts a change that may make closures ready: a stolen closure is done, or a batch has ended.
+    /// Counts a change that may make closures ready: a stolen closure is done, or a batch has
+    /// ended.
     pub(in crate::stack) fn count_change(&self) {
         self.thefts.fetch_add(1, Ordering::AcqRel);
     }
