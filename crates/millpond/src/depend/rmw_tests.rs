@@ -1,5 +1,5 @@
 //! The number of atomic read-modify-writes that dependence tracking costs per task, if every task
-//! goes through the pool. More processors do not make these cheaper. `.ci/run counted` prints the
+//! goes through the pool. More processors do not make these cheaper. `.ci/run scheme` prints the
 //! table.
 
 use super::Scheme;

@@ -1,6 +1,6 @@
 //! The number of writes to cache lines of other threads that recursion costs per task. Two workers
 //! run, and steal rarely: a task that no other worker steals should touch no line of another.
-//! `.ci/run counted` prints the table, with the places of most writes.
+//! `.ci/run scheme` prints the table, with the places of most writes.
 
 use crate::sync::lines::shared_writes;
 use crate::{Access, Accumulator, Engine, Handle, Runtime, Spawn, StackEngine, Sum, Write};
