@@ -1,6 +1,6 @@
-//! Std's atomics for builds that watch each operation. With `--cfg millpond_yields`, threads wait at
-//! random (`sync::yields`). With `--cfg millpond_counted`, a model of the caches counts the writes
-//! to shared lines (`sync::lines`).
+//! Std's atomics for builds that watch each operation. With `--cfg millpond_yields`, threads wait
+//! at random (`sync::yields`). With `--cfg millpond_counted`, a model of the caches counts the
+//! writes to shared lines (`sync::lines`).
 
 use std::ops::{Deref, DerefMut};
 
