@@ -244,7 +244,7 @@ mod worker;
 
 #[cfg(feature = "catalogue")]
 pub use catalogue::engine::Catalogue;
-pub use each::for_each;
+pub use each::{for_each, try_for_each};
 pub use error::{Error, Kind, Label};
 pub use grid::Grid;
 pub use handle::access::{
