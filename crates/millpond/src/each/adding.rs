@@ -79,24 +79,24 @@ impl<T: Send, O: Reducer<T>> Acc<'_, T, O> {
     /// An addition is a load and a store. For items of a nanosecond, let a body add once per chunk:
     ///
     /// ```
-    /// # use millpond::{Handle, Runtime, Spawn, Sum, each};
+    /// # use millpond::{Handle, Runtime, Spawn, Sum};
     /// # let rt = Runtime::builder().workers(2).build()?;
     /// # let (numbers, total) = (Handle::new(vec![1_u64; 100_000]), Handle::new(0));
     /// rt.scope(|s| {
-    ///     s.nest((numbers.read(), total.accumulate(Sum)), |s, (numbers, total)| {
-    ///         let sum = |numbers: &[u64]| numbers.iter().sum();
-    ///         let numbers = s.wait_on(&numbers).expect("produced");
-    ///         total.acc().for_each(each::chunks(&numbers, 1000), |chunk, total| total.add(sum(chunk)));
+    ///     s.spawn((numbers.chunks(1000), total.accumulate(Sum)), |(chunks, mut total)| {
+    ///         total.for_each(chunks, |chunk, total| total.add(chunk.iter().sum()));
     ///     });
     /// })?;
     /// assert_eq!(total.into_inner()?, 100_000);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Under [`deterministic`](crate::Builder::deterministic), the items are divided by their number
-    /// alone, into at most 256 groups. Each group has a copy, which starts as the identity. The
-    /// runtime combines neighbouring copies. So the result is bitwise the same in every run, with
-    /// any number of workers.
+    /// The body of a parent calls it on [`Accumulator::acc`](crate::Accumulator::acc).
+    ///
+    /// Under [`deterministic`](crate::Builder::deterministic), the number of items alone decides
+    /// how they are divided, into at most 256 groups. The runtime combines neighbouring groups. A
+    /// group starts with the identity. So the result is bitwise the same in every run, with any
+    /// number of workers.
     ///
     /// # Panics
     ///

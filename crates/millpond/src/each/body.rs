@@ -12,6 +12,11 @@ pub(super) trait Body<S: Source>: Sync {
 
     /// Runs a batch, whose first item has the number `from`.
     fn run(&self, items: S::Iter, from: usize, local: Self::Local<'_>);
+    /// Whether the items from a number on need not run. The function determines the number.
+    #[inline(always)]
+    fn is_done(&self, _from: impl FnOnce() -> usize) -> bool {
+        false
+    }
     /// Lends a local to a batch, or to a part of the loop.
     fn lend<'a>(local: &'a mut Self::Local<'_>) -> Self::Local<'a>;
     /// Called by the thread that forks a second one. It may panic.

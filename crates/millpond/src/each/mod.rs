@@ -114,8 +114,8 @@ const FEW_ITEMS_PER_WORKER: usize = 16;
 /// more than a plain one, or a few tens when it is new. The loop allocates nothing.
 ///
 /// To add to a datum from all items, declare it by [`accumulate`](crate::Handle::accumulate) and
-/// call [`Acc::for_each`](crate::Acc::for_each). A [`join`](crate::join) returns values. Bodies that
-/// may fail: [`try_for_each`].
+/// call [`Acc::for_each`](crate::Acc::for_each). A [`join`](crate::join) returns values. If the
+/// body may fail, call [`try_for_each`].
 ///
 /// # Nesting, waiting, cancellation
 ///
@@ -370,7 +370,7 @@ impl<S: Source, B: Body<S>> Each<S, B> {
             unsafe { self.batch(batch, B::lend(&mut local)) };
             let lap_ns = watch.lap();
             ns += lap_ns;
-            if range.is_empty() || self.is_stopped() {
+            if range.is_empty() || self.is_stopped() || self.body.is_done(|| range.start) {
                 return Some(SoloRun { ns, is_lonely });
             }
             let ns_per_item = lap_ns / length as f64;

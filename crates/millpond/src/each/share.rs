@@ -86,7 +86,7 @@ impl<S: Source, B: Body<S>> Shared<'_, S, B> {
         let mut watch = Stopwatch::start();
         loop {
             let left = self.rest.left();
-            if left == 0 || self.each.is_stopped() {
+            if left == 0 || self.each.is_stopped() || self.each.body.is_done(|| self.rest.begin()) {
                 return ns_per_item;
             }
             if helpers > 0 && self.wants_helper(joiner, left as f64 * ns_per_item) {

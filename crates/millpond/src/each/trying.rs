@@ -19,6 +19,11 @@ struct Trying<F, E> {
 }
 
 impl<F, E> Trying<F, E> {
+    /// Whether an item before this number has failed.
+    fn is_past_failure(&self, item: usize) -> bool {
+        self.first_failed.load(Relaxed) < item
+    }
+
     #[cold]
     fn fail(&self, item: usize, error: E) {
         self.first_failed.fetch_min(item, Relaxed);
@@ -36,7 +41,7 @@ impl<S: Source, E: Send, F: Fn(S::Item) -> Result<(), E> + Sync> Body<S> for Try
 
     #[inline(always)]
     fn run(&self, items: S::Iter, from: usize, (): ()) {
-        if self.first_failed.load(Relaxed) < from {
+        if self.is_past_failure(from) {
             return;
         }
         for (index, item) in items.enumerate() {
@@ -44,6 +49,10 @@ impl<S: Source, E: Send, F: Fn(S::Item) -> Result<(), E> + Sync> Body<S> for Try
                 return self.fail(from + index, error);
             }
         }
+    }
+
+    fn is_done(&self, from: impl FnOnce() -> usize) -> bool {
+        self.is_past_failure(from())
     }
 }
 

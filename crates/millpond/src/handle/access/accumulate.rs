@@ -128,8 +128,8 @@ impl<T, O> Drop for Acc<'_, T, O> {
 /// words in the task. If one of them fails, so does the parent, and the datum is
 /// [poisoned](crate::Kind::Poisoned). No task of the parent can read the total, or wait for it.
 ///
-/// Only the thread of the parent's body may use it. The halves of a join and the items of a loop add
-/// to what [`acc`](Accumulator::acc) returns ([`Acc::join`], [`Acc::for_each`]).
+/// Only the thread of the parent's body may use it. The halves of a join and the items of a loop
+/// add to what [`acc`](Accumulator::acc) returns ([`Acc::join`], [`Acc::for_each`]).
 ///
 /// ```
 /// use millpond::{Accumulator, Handle, Runtime, Spawn, Sum};

@@ -4,9 +4,9 @@
 //!
 //! * If tasks share copies, the thread takes one of these when it begins. The combine task combines
 //!   it with the others. So the first thread does nothing for a branch.
-//! * Otherwise the branch is a part of its own, which starts as the identity. The first thread makes
-//!   it before the fork, because it has a value that shows the shape. It combines the part into
-//!   its own copy when both threads have ended.
+//! * Otherwise the branch is a part of its own, which starts as the identity. The first thread
+//!   makes it before the fork, because it has a value that shows the shape. It combines the part
+//!   into its own copy when both threads have ended.
 //!
 //! A half of a join that begins after the other half has ended needs no branch: it uses the same
 //! copy. Under [`deterministic`](crate::Builder::deterministic) it has its part all the same, so
@@ -183,13 +183,13 @@ impl<'t, T, O: Reducer<T>> Acc<'t, T, O> {
     /// ```
     ///
     /// If no other worker takes `b`, both closures add to the same copy, and the call costs a few
-    /// nanoseconds more than a [`join`](crate::join). Otherwise `b` adds to another copy. If no
-    /// tasks share copies, because the leaf runs at its spawn, the runtime makes an identity for `b`
+    /// nanoseconds more than a [`join`](crate::join). Otherwise `b` adds to another copy. If tasks
+    /// share no copies, because the leaf runs at its spawn, the runtime makes an identity for `b`
     /// before it calls `a`.
     ///
-    /// Under [`deterministic`](crate::Builder::deterministic), `b` always adds to a copy of its own,
-    /// which starts as the identity. The runtime combines it after both closures have ended. So the
-    /// result is bitwise the same in every run, and each call costs one identity and one
+    /// Under [`deterministic`](crate::Builder::deterministic), `b` always adds to a copy of its
+    /// own, which starts as the identity. The runtime combines it after both closures have ended.
+    /// So the result is bitwise the same in every run. Each call costs one identity and one
     /// combination.
     ///
     /// The body of a parent calls it on [`Accumulator::acc`](crate::Accumulator::acc).
