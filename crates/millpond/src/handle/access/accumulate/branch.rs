@@ -8,9 +8,20 @@
 //!   makes it before the fork, because it has a value that shows the shape. It combines the part
 //!   into its own copy when both threads have ended.
 //!
-//! A half of a join that begins after the other half has ended needs no branch: it uses the same
-//! copy. Under [`deterministic`](crate::Builder::deterministic) it has its part all the same, so
-//! that the operands of each combination depend only on the program.
+//! # Handover
+//!
+//! The second half of a join needs no branch if it begins after the first one has ended: it uses
+//! the same copy.
+//!
+//! 1. The first half uses the copy. When it has ended, it passes the copy on by a release store. If
+//!    it panics, it does not.
+//! 2. The second half looks once, before its body, by an acquire load. If the copy was passed on,
+//!    this half has it from then on. Otherwise it uses its branch.
+//! 3. The caller uses the copy when both halves have ended.
+//!
+//! So the copy has one user at a time, and the second half sees what the first one added. Under
+//! [`deterministic`](crate::Builder::deterministic), the second half uses its branch in any case.
+//! Then the operands of each combination depend only on the program.
 
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -22,6 +33,27 @@ use crate::sync::atomic::AtomicBool;
 use crate::sync::atomic::Ordering::{Acquire, Release};
 use crate::worker::fork;
 use crate::worker::forks::CallSite;
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+
+/// Whether the first half of a join has passed its copy on (see the [module](self)).
+#[derive(Debug, Default)]
+struct Handover(AtomicBool);
+
+impl Handover {
+    /// Step 1.
+    #[inline(always)]
+    fn pass(&self) {
+        self.0.store(true, Release);
+    }
+
+    /// Step 2.
+    #[inline(always)]
+    fn was_passed(&self) -> bool {
+        self.0.load(Acquire)
+    }
+}
 
 /// What a second thread of a body begins with.
 pub(crate) struct Branch<'t, T, O> {
@@ -135,21 +167,19 @@ impl<'t, T, O: Reducer<T>> Acc<'t, T, O> {
         RA: Send,
         RB: Send,
     {
-        let (shares, has_ended) = (!self.is_ordered(), &AtomicBool::new(false));
+        let (shares, handover) = (!self.is_ordered(), &Handover::default());
         let second = self.again();
         let (first, branch) = self.fork();
         let left = move || {
             let mut first = first;
             let result = a(&mut first);
             drop(first);
-            // Release: what the half added, for the other one.
-            has_ended.store(true, Release);
+            handover.pass();
             result
         };
         let right = move || {
             let mut second = second;
-            // Acquire: see above. From here on, only this half uses the copy.
-            if shares && has_ended.load(Acquire) {
+            if shares && handover.was_passed() {
                 branch.cancel();
                 return (b(&mut second), None);
             }
