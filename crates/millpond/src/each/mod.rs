@@ -1,8 +1,9 @@
 //! Parallel loops: a body for each item of a range or a slice.
 //!
 //! [`for_each`] runs such a loop in any body and in the closure of a scope.
-//! [`Spawn::for_each`](crate::Spawn::for_each) spawns a loop as one task with declared data. This
-//! module has what a loop runs over ([`Items`]).
+//! [`Spawn::for_each`](crate::Spawn::for_each) spawns a loop as one task with declared data. In a
+//! loop of [`Acc::for_each`](crate::Acc::for_each), items add to a datum. A body of
+//! [`try_for_each`] may fail. This module has what a loop runs over ([`Items`]).
 //!
 //! ```
 //! use millpond::{Runtime, each, for_each};
