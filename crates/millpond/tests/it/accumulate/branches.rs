@@ -197,20 +197,25 @@ fn a_deterministic_loop_or_join_is_bitwise_the_same() {
 fn threads_add_at_the_same_time() {
     /// Adds in several threads, and calls a function in each.
     type Adds = fn(&mut Acc<'_, u64, Sum>, &(dyn Fn() + Sync));
+    /// Adds to the copy slowly: another thread that had it, too, would lose the addition.
+    fn add_slowly(total: &mut Acc<'_, u64, Sum>, n: u64, pause: Duration) {
+        let sum = total.partial();
+        let before = *black_box(&mut *sum);
+        thread::sleep(pause);
+        *sum = before + n;
+    }
     let ways: [Adds; 2] = [
         |total, note| {
             let half = |total: &mut Acc<'_, u64, Sum>| {
-                total.add(50);
-                thread::sleep(Duration::from_micros(300));
+                add_slowly(total, 50, Duration::from_micros(300));
                 note();
             };
             total.join(half, half);
         },
         |total, note| {
             total.for_each(0..100, |_, total| {
-                thread::sleep(Duration::from_micros(50));
+                add_slowly(total, 1, Duration::from_micros(50));
                 note();
-                total.add(1);
             })
         },
     ];
