@@ -16,6 +16,7 @@ mod accumulate;
 mod args;
 mod compound;
 pub use accumulate::{Acc, Accumulate, Accumulator, Contribution};
+pub(crate) use accumulate::{Branch, Part};
 pub use args::Args;
 
 pub use compound::all;
