@@ -31,7 +31,28 @@ pub(crate) struct CompactKind {
     /// The payload's layout.
     pub(crate) payload: Layout,
     /// The modes, if the type fixes them. Otherwise they are with the versions.
-    pub(crate) modes: Option<Modes>,
+    modes: Option<Modes>,
+    /// Bit `n` is set if access `n` is a `write`. If the type does not fix the modes: [`COUNTED`].
+    writes: u64,
+}
+
+/// See `CompactKind::writes`. The number of a bit, above those of all modes that a type fixes.
+const COUNTED: u32 = 63;
+
+impl CompactKind {
+    /// The compact form of tasks whose accesses have this form. `None` if they have none.
+    pub(crate) const fn new(
+        form: Form,
+        payload: Layout,
+        run: unsafe fn(TaskRef, *const ()) -> Result<(), Option<Error>>,
+    ) -> Option<Self> {
+        let writes = match form {
+            Form::Fixed(modes) => modes.writes(),
+            Form::Counted => 1 << COUNTED,
+            Form::Other => return None,
+        };
+        Some(CompactKind { run, payload, modes: form.modes(), writes })
+    }
 }
 
 /// What the type of a task's accesses says about them.
@@ -67,6 +88,21 @@ impl Form {
             },
             _ => Form::Counted,
         }
+    }
+
+    /// The modes, if the type fixes them.
+    #[inline(always)]
+    pub(crate) const fn modes(self) -> Option<Modes> {
+        match self {
+            Form::Fixed(modes) => Some(modes),
+            Form::Counted | Form::Other => None,
+        }
+    }
+
+    /// Whether a compact task keeps the mode of each access.
+    #[inline(always)]
+    pub(crate) const fn keeps_modes(self) -> bool {
+        matches!(self, Form::Counted)
     }
 
     /// Such accesses, any number of times.
@@ -107,6 +143,18 @@ impl Modes {
             return None;
         }
         Some(Modes { bits: first.bits | next.bits << (first.count * WIDTH), count })
+    }
+
+    /// Bit `n` is set if access `n` is a `write`.
+    const fn writes(self) -> u64 {
+        let (mut writes, mut index) = (0, 0);
+        while index < self.count {
+            if self.bits >> (index * WIDTH) & MODE as u64 == Mode::Write as u64 {
+                writes |= 1 << index;
+            }
+            index += 1;
+        }
+        writes
     }
 
     /// The mode of the access `index`.
@@ -191,7 +239,10 @@ impl<'a> Uses<'a> {
     /// Whether all inputs are available.
     #[inline(always)]
     pub(crate) fn may_run(self) -> bool {
-        (0..self.count()).all(|index| self.mode(index) == Mode::Write || self.version(index).is_produced())
+        let Some(modes) = self.modes else { return first_without_value(self.words, false).is_none() };
+        // SAFETY: it is in use (`new`).
+        let is_produced = |index: usize| unsafe { self.words[index].as_ref() }.is_produced();
+        (0..self.count()).all(|index| modes.at(index) == Mode::Write || is_produced(index))
     }
 
     /// The first `write` whose version has no value.
@@ -199,13 +250,25 @@ impl<'a> Uses<'a> {
     // comparison.
     #[inline(always)]
     pub(crate) fn first_unwritten(self) -> Option<usize> {
+        let Some(modes) = self.modes else { return first_without_value(self.words, true) };
         for index in 0..self.count() {
-            if self.mode(index) == Mode::Write && !self.version(index).is_produced() {
+            // SAFETY: it is in use (`new`).
+            if modes.at(index) == Mode::Write && !unsafe { self.words[index].as_ref() }.is_produced() {
                 return Some(index);
             }
         }
         None
     }
+}
+
+/// The first `write`, or the first other access, whose version has no value. The words have the
+/// modes. It is one function for all types that do not fix these. It takes no `Uses`, which would
+/// have to be in memory for that.
+#[inline(never)]
+fn first_without_value(words: &[NonNull<Version>], writes: bool) -> Option<usize> {
+    // SAFETY: the words are those of `Uses`.
+    let uses = unsafe { Uses::new(words, None) };
+    (0..words.len()).find(|&at| (uses.mode(at) == Mode::Write) == writes && !uses.version(at).is_produced())
 }
 
 /// The offset of the payload from the header in bytes, for a task with this many accesses.
@@ -283,8 +346,8 @@ impl TaskRef {
     /// The same.
     #[inline(always)]
     pub(crate) fn compact_uses<'a>(self) -> Uses<'a> {
-        // SAFETY: the modes are those of its type.
-        unsafe { self.compact_uses_of(self.compact().modes) }
+        // SAFETY: the modes are those of its type, and the header has their number.
+        unsafe { self.some_uses(self.header().accesses() as usize, self.compact().modes) }
     }
 
     /// The same, for code that knows the modes.
@@ -295,10 +358,42 @@ impl TaskRef {
     #[inline(always)]
     pub(crate) unsafe fn compact_uses_of<'a>(self, modes: Option<Modes>) -> Uses<'a> {
         let count = modes.map_or_else(|| self.header().accesses() as usize, |modes| modes.count);
+        // SAFETY: as the caller promises.
+        unsafe { self.some_uses(count, modes) }
+    }
+
+    /// # Safety
+    ///
+    /// The task's type has these modes, and this is the number of its accesses.
+    #[inline(always)]
+    unsafe fn some_uses<'a>(self, count: usize, modes: Option<Modes>) -> Uses<'a> {
         // SAFETY: this many versions were written, and stay.
         let words = unsafe { std::slice::from_raw_parts(self.compact_versions().as_ptr(), count) };
         // SAFETY: the spawn wrote them for these modes, and the task has them in use.
         unsafe { Uses::new(words, modes) }
+    }
+
+    /// Whether some `write` of a compact task has no value: `first_unwritten`, for code that does
+    /// not know the modes.
+    #[inline(always)]
+    pub(crate) fn has_unwritten(self) -> bool {
+        let mut writes = self.compact().writes;
+        while writes != 0 {
+            let index = writes.trailing_zeros();
+            if index == COUNTED {
+                return self.compact_uses().first_unwritten().is_some();
+            }
+            // SAFETY: the task has an access with this index.
+            let at = unsafe { self.compact_versions().add(index as usize) };
+            // SAFETY: the version was written, and no mode is with it.
+            let version = unsafe { at.read() };
+            // SAFETY: the task has an access to it.
+            if !unsafe { version.as_ref() }.is_produced() {
+                return true;
+            }
+            writes &= writes - 1;
+        }
+        false
     }
 
     /// Writes the label of a compact task with this payload.

@@ -29,12 +29,7 @@ pub(crate) const fn compact<S, F, O>(
     form: Form,
     run: unsafe fn(TaskRef, *const ()) -> Result<(), Option<Error>>,
 ) -> Option<CompactKind> {
-    let modes = match form {
-        Form::Fixed(modes) => Some(modes),
-        Form::Counted => None,
-        Form::Other => return None,
-    };
-    if must_count::<O>() { None } else { Some(CompactKind { run, payload: payload::<S, F, O>(), modes }) }
+    if must_count::<O>() { None } else { CompactKind::new(form, payload::<S, F, O>(), run) }
 }
 
 /// The accesses of a compact task.
@@ -44,12 +39,8 @@ pub(crate) const fn compact<S, F, O>(
 /// The task's type has this form.
 #[inline(always)]
 pub(crate) unsafe fn compact_uses<'a>(task: TaskRef, form: Form) -> Uses<'a> {
-    let modes = match form {
-        Form::Fixed(modes) => Some(modes),
-        _ => None,
-    };
     // SAFETY: as the caller promises.
-    unsafe { task.compact_uses_of(modes) }
+    unsafe { task.compact_uses_of(form.modes()) }
 }
 
 /// # Safety

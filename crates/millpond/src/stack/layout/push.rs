@@ -2,6 +2,7 @@
 //! and accesses data of its scope in the usual modes.
 
 use std::alloc::Layout;
+use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
 use super::frames::Frames;
@@ -20,26 +21,29 @@ use crate::stack::layout::out_of_line;
 use crate::task::{self, Form, NewTask, Role, TaskRef, Uses, VTable};
 use crate::worker::scope_state::ScopeState;
 
+#[cfg(all(test, not(loom)))]
+mod tests;
+
 /// If a task has at most this many accesses, each is compared with all before it. This saves a
 /// store to the datum.
 const MAX_COMPARED_ACCESSES: usize = 6;
 
-/// Writes the versions of a task into its place, and checks whether the task may go there.
-struct Push<'a> {
+/// Writes the versions of a task with accesses `A` into its place, and checks whether the task may
+/// go there.
+struct Push<'a, 's, B, A> {
     frames: &'a Frames,
     scope_state: &'a ScopeState,
     epoch: u64,
     order: u64,
     few: bool,
-    /// Whether the mode is stored with each version, because the type does not give it.
-    keeps_modes: bool,
     /// The first version, and the number of versions so far.
     versions: NonNull<NonNull<Version>>,
     count: usize,
     usual: bool,
+    _of: PhantomData<(&'s (), B, A)>,
 }
 
-impl Visitor for Push<'_> {
+impl<'s, B, A: Accesses<'s, B>> Visitor for Push<'_, 's, B, A> {
     #[inline(always)]
     fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
         // SAFETY: the access token borrows the handle.
@@ -52,7 +56,7 @@ impl Visitor for Push<'_> {
             self.usual = self.is_first(datum, version);
             // SAFETY: there is room for one version per access.
             let at = unsafe { self.versions.add(self.count) };
-            let word = if self.keeps_modes { task::with_mode(version, mode) } else { version };
+            let word = if A::FORM.keeps_modes() { task::with_mode(version, mode) } else { version };
             // SAFETY: as above, and no other code uses it.
             unsafe { at.write(word) };
         }
@@ -64,7 +68,7 @@ impl Visitor for Push<'_> {
     }
 }
 
-impl Push<'_> {
+impl<B, A> Push<'_, '_, B, A> {
     /// Whether the task has no other access to the datum.
     #[inline(always)]
     fn is_first(&self, datum: &Datum, version: NonNull<Version>) -> bool {
@@ -132,9 +136,9 @@ pub(in crate::stack) fn plain<'s, B, A, F, O>(
 where
     A: Accesses<'s, B>,
 {
-    let (count, keeps_modes) = match const { if must_count::<O>() { Form::Other } else { A::FORM } } {
-        Form::Fixed(modes) => (modes.count, false),
-        Form::Counted => (accesses.count(), true),
+    let count = match const { if must_count::<O>() { Form::Other } else { A::FORM } } {
+        Form::Fixed(modes) => modes.count,
+        Form::Counted => accesses.count(),
         Form::Other => return Err((accesses, body)),
     };
     let payload = payload::<A::Shape, F, O>();
@@ -159,9 +163,10 @@ where
     // SAFETY: there is room, above all that is in use.
     let task = unsafe { TaskRef::place_at(at, size, options.portable, new) };
     let versions = task.compact_versions();
-    let few = count <= MAX_COMPARED_ACCESSES && !keeps_modes;
+    let few = count <= MAX_COMPARED_ACCESSES && !A::FORM.keeps_modes();
     let epoch = scope_state.epoch();
-    let mut push = Push { frames, scope_state, epoch, order, few, keeps_modes, versions, count: 0, usual: true };
+    let mut push: Push<'_, 's, B, A> =
+        Push { frames, scope_state, epoch, order, few, versions, count: 0, usual: true, _of: PhantomData };
     let shape = accesses.visit(&mut push);
     if !push.usual {
         return Err((accesses, body));

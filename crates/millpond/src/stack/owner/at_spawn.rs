@@ -1,5 +1,6 @@
 //! Portable tasks that run at their spawn (`inline_subtree`): the code that knows their types.
 
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -20,46 +21,41 @@ use crate::runtime::spawn::body::{Code, ParentCode, payload};
 use crate::stack::StackEngine;
 use crate::stack::layout::frames::Frames;
 use crate::stack::owner::inline_subtree::{CallFrame, MAX_PARENT_ACCESSES};
-use crate::task::{Form, Modes, NewTask, Uses, VTable, with_mode, without_mode};
+use crate::task::{Form, NewTask, Uses, VTable, with_mode, without_mode};
 use crate::worker::Worker;
 use crate::worker::scope_state::ScopeState;
 
 /// The most accesses of a called leaf.
 const MAX_LEAF_ACCESSES: usize = 8;
 
-/// Gathers the accesses of a task.
-struct Gather<'a> {
+/// Gathers the accesses `A` of a task.
+struct Gather<'a, 's, B, A> {
     words: &'a mut [MaybeUninit<NonNull<Version>>],
     count: usize,
-    /// Whether the mode is stored with each version (`Uses`).
-    keeps_modes: bool,
     /// No datum occurs twice.
     distinct: bool,
+    _of: PhantomData<(&'s (), B, A)>,
 }
 
 /// Writes the accesses of a task to `words`, which has room for all of them. Returns `None` if a
 /// datum occurs twice.
 #[inline(always)]
-fn gather<'s, B, A: Accesses<'s, B>>(
-    accesses: &A,
-    words: &mut [MaybeUninit<NonNull<Version>>],
-    keeps_modes: bool,
-) -> Option<A::Shape> {
-    let mut gather = Gather { words, count: 0, keeps_modes, distinct: true };
+fn gather<'s, B, A: Accesses<'s, B>>(accesses: &A, words: &mut [MaybeUninit<NonNull<Version>>]) -> Option<A::Shape> {
+    let mut gather: Gather<'_, 's, B, A> = Gather { words, count: 0, distinct: true, _of: PhantomData };
     let shape = accesses.visit(&mut gather);
     if gather.distinct { Some(shape) } else { None }
 }
 
-impl Visitor for Gather<'_> {
+impl<'s, B, A: Accesses<'s, B>> Visitor for Gather<'_, 's, B, A> {
     #[inline(always)]
     fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
         // SAFETY: the access token borrows the handle.
         let version = unsafe { datum.as_ref() }.current();
         // SAFETY: this many words were written.
         let before = unsafe { slice::from_raw_parts(self.words.as_ptr().cast::<NonNull<Version>>(), self.count) };
-        let of = |word: NonNull<Version>| if self.keeps_modes { without_mode(word) } else { word };
+        let of = |word: NonNull<Version>| if A::FORM.keeps_modes() { without_mode(word) } else { word };
         self.distinct = self.distinct && before.iter().all(|&earlier| of(earlier) != version);
-        let word = if self.keeps_modes { with_mode(version, mode) } else { version };
+        let word = if A::FORM.keeps_modes() { with_mode(version, mode) } else { version };
         self.words[self.count].write(word);
         self.count += 1;
     }
@@ -69,44 +65,17 @@ impl Visitor for Gather<'_> {
     }
 }
 
-/// What is known of the accesses of a task that may be called.
-#[derive(Clone, Copy)]
-struct Callable {
-    modes: Option<Modes>,
-    count: usize,
-}
-
-impl Callable {
-    /// `None` if the task returns a value, if it has more than `MOST` accesses, or others than the
-    /// usual ones, or if a frame cannot hold it.
-    #[inline(always)]
-    fn of<'s, B, A: Accesses<'s, B>, F, O, const MOST: usize>(accesses: &A) -> Option<Self> {
-        let form = const {
-            match A::FORM {
-                _ if must_count::<O>() || payload::<A::Shape, F, O>().size() > LARGE => Form::Other,
-                Form::Fixed(modes) if modes.count > MOST => Form::Other,
-                form => form,
-            }
-        };
-        match form {
-            Form::Fixed(modes) => Some(Callable { modes: Some(modes), count: modes.count }),
-            Form::Counted => Some(accesses.count()).filter(|&n| n <= MOST).map(|count| Callable { modes: None, count }),
-            Form::Other => None,
-        }
-    }
-
-    /// The accesses that were gathered at `words`.
-    ///
-    /// # Safety
-    ///
-    /// `gather` wrote them there for this task, and they stay in use.
-    #[inline(always)]
-    unsafe fn uses<'a>(self, words: NonNull<NonNull<Version>>) -> Uses<'a> {
-        // SAFETY: as the caller promises.
-        let words = unsafe { slice::from_raw_parts(words.as_ptr(), self.count) };
-        // SAFETY: as above.
-        unsafe { Uses::new(words, self.modes) }
-    }
+/// The accesses `A` that were gathered at `words`.
+///
+/// # Safety
+///
+/// `gather` wrote this many there, and they stay in use.
+#[inline(always)]
+unsafe fn gathered<'a, 's, B, A: Accesses<'s, B>>(words: NonNull<NonNull<Version>>, count: usize) -> Uses<'a> {
+    // SAFETY: as the caller promises.
+    let words = unsafe { slice::from_raw_parts(words.as_ptr(), count) };
+    // SAFETY: as above.
+    unsafe { Uses::new(words, A::FORM.modes()) }
 }
 
 /// Writes the accesses of a parent to the virtual frame of its call frame. Returns `None` if the
@@ -114,20 +83,32 @@ impl Callable {
 ///
 /// # Safety
 ///
-/// The virtual frame is that of a parent with these accesses.
+/// The virtual frame is that of a parent with this many accesses.
 #[inline(always)]
 unsafe fn gather_in<'a, 's, B, A: Accesses<'s, B>>(
     call_frame: CallFrame,
     accesses: &A,
-    callable: Callable,
+    count: usize,
 ) -> Option<(A::Shape, Uses<'a>)> {
     let at = call_frame.virtual_frame().compact_versions();
     // SAFETY: a virtual frame has room for this many versions.
-    let room = unsafe { slice::from_raw_parts_mut(at.as_ptr().cast(), callable.count) };
-    let shape = gather(accesses, room, callable.modes.is_none())?;
+    let shape = gather(accesses, unsafe { slice::from_raw_parts_mut(at.as_ptr().cast(), count) })?;
     // SAFETY: gathered there, for the parent.
-    let uses = unsafe { callable.uses(at) };
+    let uses = unsafe { gathered::<B, A>(at, count) };
     if uses.may_run() { Some((shape, uses)) } else { None }
+}
+
+/// The number of accesses of a task that may be called. `None` if it returns a value, if it has
+/// more than `MOST` accesses, or others than the usual ones, or if a frame cannot hold it.
+#[inline(always)]
+fn accesses_of_call<'s, B, A: Accesses<'s, B>, F, O, const MOST: usize>(accesses: &A) -> Option<usize> {
+    let is_out = const { must_count::<O>() || payload::<A::Shape, F, O>().size() > LARGE };
+    match A::FORM {
+        _ if is_out => None,
+        Form::Fixed(modes) => Some(modes.count).filter(|&count| count <= MOST),
+        Form::Counted => Some(accesses.count()).filter(|&count| count <= MOST),
+        Form::Other => None,
+    }
 }
 
 /// Why a leaf has failed.
@@ -153,22 +134,25 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R,
     {
         let (worker, scope_state) = (self.worker(), self.scope_state());
-        let callable = Callable::of::<B, A, F, O, MAX_LEAF_ACCESSES>(&accesses);
-        let Some(callable) = callable else { return Err((accesses, body)) };
+        let count = accesses_of_call::<B, A, F, O, MAX_LEAF_ACCESSES>(&accesses);
+        let Some(count) = count else { return Err((accesses, body)) };
         if options.bytes != 0 || scope_state.is_cancelled() || frames.inline_subtrees.is_too_long() {
             return Err((accesses, body));
         }
         let mut room = [const { MaybeUninit::uninit() }; MAX_LEAF_ACCESSES];
-        let Some(shape) = gather(&accesses, &mut room, callable.modes.is_none()) else { return Err((accesses, body)) };
+        let Some(shape) = gather(&accesses, &mut room) else { return Err((accesses, body)) };
+        let words: NonNull<NonNull<Version>> = NonNull::from(&room).cast();
         // SAFETY: gathered there, for the leaf.
-        let uses = unsafe { callable.uses(NonNull::from(&room).cast()) };
+        let uses = unsafe { gathered::<B, A>(words, count) };
         if !uses.may_run() {
             return Err((accesses, body));
         }
         scope_state.count_run_inline();
         worker.count_body();
-        let ended = catch(|| {
-            let mut args = Args::compact(uses);
+        // It takes two words, not all of `uses`. So the compiler still knows the modes after it.
+        let ended = catch(move || {
+            // SAFETY: as above.
+            let mut args = Args::compact(unsafe { gathered::<B, A>(words, count) });
             // SAFETY: the versions were gathered from `A`, and everything before the leaf has
             // ended.
             body(unsafe { A::leaf(&shape, &mut args) })
@@ -213,19 +197,19 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
     {
         let (worker, scope_state) = (self.worker(), self.scope_state());
-        let callable = Callable::of::<B, A, F, O, MAX_PARENT_ACCESSES>(&accesses);
-        let Some(callable) = callable else { return Err((accesses, body)) };
+        let count = accesses_of_call::<B, A, F, O, MAX_PARENT_ACCESSES>(&accesses);
+        let Some(count) = count else { return Err((accesses, body)) };
         if options.bytes != 0 || scope_state.is_cancelled() {
             return Err((accesses, body));
         }
         let Some(call_frame) = frames.inline_subtrees.next_call_frame() else { return Err((accesses, body)) };
         let order = scope_state.next_order();
         let vtable = ParentCode::<'s, 'env, StackEngine, B, A, F, O, R>::NEST_IN_FRAME;
-        let new = self.new_task(vtable, options.place, order, callable.count);
+        let new = self.new_task(vtable, options.place, order, count);
         // SAFETY: the call frame is the next body's: this body begins there, or none does.
         unsafe { call_frame.push_virtual_frame(new) };
         // SAFETY: the virtual frame is that of a parent with these accesses.
-        let Some((shape, uses)) = (unsafe { gather_in(call_frame, &accesses, callable) }) else {
+        let Some((shape, uses)) = (unsafe { gather_in(call_frame, &accesses, count) }) else {
             return Err((accesses, body));
         };
         if let Some(label) = options.label {
@@ -241,19 +225,19 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         let ended = unsafe { self.call_in::<A, F, R>(call_frame, &shape, body) };
         // SAFETY: made above.
         let inner = unsafe { call_frame.scope_state() };
-        let is_usual = frames.inline_subtrees.goes_on() && inner.is_usual() && uses.first_unwritten().is_none();
-        let result = match value_of::<O, R>(ended) {
-            Ok(value) if is_usual => {
+        match value_of::<O, R>(ended) {
+            Ok(value)
+                if frames.inline_subtrees.goes_on() && inner.is_usual() && uses.first_unwritten().is_none() =>
+            {
+                if options.label.is_some() {
+                    call_frame.forget_name();
+                }
                 frames.end_in_call_frame(call_frame);
-                Ok(value)
+                Ok(Ok(value))
             }
-            Ok(value) => worker.end_called(frames, scope_state, call_frame, order, None).map(|()| value),
-            Err(why) => Err(worker.fail_parent(frames, scope_state, call_frame, order, why)),
-        };
-        if options.label.is_some() {
-            call_frame.virtual_frame().forget_compact_label();
+            Ok(value) => Ok(worker.end_called(frames, scope_state, call_frame, order, None).map(|()| value)),
+            Err(why) => Ok(Err(worker.fail_parent(frames, scope_state, call_frame, order, why))),
         }
-        Ok(result)
     }
 
     /// Calls the body of a parent; a panic is caught.

@@ -301,6 +301,7 @@ impl Frames {
 
     /// Like `end_in_call_frame`, for a body whose frame was closed.
     pub(crate) fn leave_call_frame(&self, call_frame: CallFrame) {
+        call_frame.forget_name();
         self.inline_subtrees.next.set(Some(call_frame));
     }
 

@@ -134,7 +134,7 @@ impl Worker<StackEngine> {
         let at = frames.frame().scope_state;
         // SAFETY: a frame's scope exists as long as the frame.
         let scope_state = unsafe { at.as_ref() };
-        let ended = if scope_state.is_usual() && parent.compact_uses().first_unwritten().is_none() {
+        let ended = if scope_state.is_usual() && !parent.has_unwritten() {
             Ok(())
         } else {
             Err(self.expanded_outcome(parent, scope_state))

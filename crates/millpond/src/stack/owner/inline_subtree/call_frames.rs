@@ -130,6 +130,12 @@ impl CallFrame {
         unsafe { self.virtual_frame().write_label_at(offset_of!(VirtualFrame, label), label) };
     }
 
+    /// The parent has ended. The next one may have no name.
+    #[inline]
+    pub(crate) fn forget_name(self) {
+        self.virtual_frame().forget_compact_label();
+    }
+
     /// Makes the scope of a body, and its views.
     ///
     /// # Safety

@@ -9,15 +9,13 @@ use crate::depend::Mode;
 use crate::handle::access::In;
 use crate::handle::claim::Claimant;
 use crate::handle::{Handle, Version};
-use crate::task::{CompactKind, Modes, Role, Uses, VTable};
+use crate::task::{CompactKind, Form, Role, Uses, VTable};
 use crate::worker::cancel::Cancels;
 use crate::worker::scope_state::ScopeState;
 
-const INOUT: Modes = Modes::of(Mode::Inout).expect("a usual mode");
-
 static PARENT: VTable = VTable {
     role: Role::Nest,
-    compact: Some(CompactKind { run: |_, _| Ok(()), payload: Layout::new::<[u64; 3]>(), modes: Some(INOUT) }),
+    compact: CompactKind::new(Form::of(Mode::Inout), Layout::new::<[u64; 3]>(), |_, _| Ok(())),
     run: |_, _| unreachable!("it is called"),
     discard: |_| (),
     fail: |_, _, _| (),
@@ -44,7 +42,7 @@ fn call(frames: &Frames, parent: &ScopeState, version: NonNull<Version>, deep: u
     parent.count_run_inline();
     let versions = [version];
     // SAFETY: there is one mode, and the version is in use until the test ends.
-    let uses = unsafe { Uses::new(&versions, Some(INOUT)) };
+    let uses = unsafe { Uses::new(&versions, Form::of(Mode::Inout).modes()) };
     // SAFETY: the call frame is this body's, and it has these accesses.
     unsafe { call_frame.make(frames, parent, 0, uses) };
     frames.begin_in_call_frame(call_frame);
