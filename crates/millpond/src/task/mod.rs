@@ -23,7 +23,9 @@ mod record;
 mod state;
 
 pub use crate::task::compact::Form;
-pub(crate) use crate::task::compact::{CompactKind, Uses, may_have_label, size as compact_size, with_mode, without_mode};
+pub(crate) use crate::task::compact::{
+    CompactKind, Uses, may_have_label, size as compact_size, with_mode, without_mode,
+};
 pub use header::Header;
 pub(crate) use header::{GUARD, Role, VTable, flag};
 pub use record::Record;

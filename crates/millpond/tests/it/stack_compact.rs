@@ -1,5 +1,5 @@
-//! Compact tasks of the dataflow stack that have a name, or a `Vec` or an `Option` of accesses: they
-//! behave like any other task, wherever they end.
+//! Compact tasks of the dataflow stack that have a name, or a `Vec` or an `Option` of accesses. They
+//! behave like any other task.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -159,13 +159,21 @@ fn very_many_accesses() {
 /// Portable tasks with names and `Vec`s run at their spawn, and their failures have the names.
 #[test]
 fn calls_with_names() {
-    fn tree<'s, S: Spawn<'s>>(s: &S, levels: usize, bodies: &'s AtomicUsize, x: Vec<Access<'_, usize, Inout, S::Brand>>) {
+    fn tree<'s, S: Spawn<'s>>(
+        s: &S,
+        levels: usize,
+        bodies: &'s AtomicUsize,
+        x: Vec<Access<'_, usize, Inout, S::Brand>>,
+    ) {
         s.task("tree").index([levels]).portable().nest(x, move |s, x| {
             bodies.fetch_add(1, Relaxed);
-            s.task("leaf").index([levels]).portable().try_spawn((x[0].read(), Some(x[1].inout())), move |(one, two)| {
-                *two.expect("declared") += 1;
-                if *one == levels { Err("reached") } else { Ok(()) }
-            });
+            s.task("leaf").index([levels]).portable().try_spawn(
+                (x[0].read(), Some(x[1].inout())),
+                move |(one, two)| {
+                    *two.expect("declared") += 1;
+                    if *one == levels { Err("reached") } else { Ok(()) }
+                },
+            );
             if levels > 0 {
                 for _ in 0..2 {
                     tree(s, levels - 1, bodies, all(&x, Handle::inout));

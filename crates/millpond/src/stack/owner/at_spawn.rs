@@ -226,9 +226,7 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         // SAFETY: made above.
         let inner = unsafe { call_frame.scope_state() };
         match value_of::<O, R>(ended) {
-            Ok(value)
-                if frames.inline_subtrees.goes_on() && inner.is_usual() && uses.first_unwritten().is_none() =>
-            {
+            Ok(value) if frames.inline_subtrees.goes_on() && inner.is_usual() && uses.first_unwritten().is_none() => {
                 if options.label.is_some() {
                     call_frame.forget_name();
                 }
@@ -273,14 +271,7 @@ impl Worker<StackEngine> {
     /// there.
     #[cold]
     #[inline(never)]
-    fn fail_leaf(
-        &self,
-        frames: &Frames,
-        new: NewTask,
-        uses: Uses<'_>,
-        label: Option<Label>,
-        failed: Failed,
-    ) -> Error {
+    fn fail_leaf(&self, frames: &Frames, new: NewTask, uses: Uses<'_>, label: Option<Label>, failed: Failed) -> Error {
         frames.promote();
         let (leaf, _size) = frames.push_called(new, uses, label);
         let error = match failed {

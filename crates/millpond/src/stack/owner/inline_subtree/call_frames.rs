@@ -6,11 +6,11 @@ use std::ptr::NonNull;
 
 use super::MAX_PARENT_ACCESSES;
 use crate::depend::tracker::SchemeOps;
+use crate::error::Label;
 use crate::handle::{Datum, Version};
 use crate::stack::in_order::InOrder;
 use crate::stack::layout::frames::Frames;
 use crate::stack::owner::parent::open_version;
-use crate::error::Label;
 use crate::task::{Header, NewTask, TaskRef, Uses};
 use crate::worker::scope_state::ScopeState;
 
@@ -143,13 +143,7 @@ impl CallFrame {
     /// The call frame is not in use. Its virtual frame is that of a parent with these accesses,
     /// which scope `parent` calls on the worker of `seat`.
     #[inline(always)]
-    pub(crate) unsafe fn make(
-        self,
-        frames: &Frames,
-        parent: &ScopeState,
-        seat: usize,
-        uses: Uses<'_>,
-    ) {
+    pub(crate) unsafe fn make(self, frames: &Frames, parent: &ScopeState, seat: usize, uses: Uses<'_>) {
         if self.made().get() {
             // SAFETY: as the caller promises.
             unsafe { ScopeState::renew(self.scope_state_at(), parent, seat) };
