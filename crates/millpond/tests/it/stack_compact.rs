@@ -1,4 +1,4 @@
-//! Compact tasks of the dataflow stack that have a name, or a `Vec` or an `Option` of accesses. They
+//! Compact tasks of the dataflow stack with a name, or with a `Vec` or an `Option` of accesses. They
 //! behave like any other task.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
