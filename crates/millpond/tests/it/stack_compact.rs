@@ -1,5 +1,5 @@
-//! Compact tasks of the dataflow stack with a name, or with a `Vec` or an `Option` of accesses. They
-//! behave like any other task.
+//! Compact tasks of the dataflow stack with a name, or a `Vec` or `Option` of accesses. They behave
+//! like any other task.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
