@@ -22,12 +22,13 @@ pub struct Header {
     /// Unsatisfied preconditions, plus a guard while the task is being issued.
     pub(super) unmet: AtomicU32,
     pub(super) tag: u32,
-    // Only the spawner sets these two, before any other thread knows the task.
+    // Only the spawner sets these cells, before any other thread knows the task.
     pub(super) accesses: Cell<u32>,
     pub(super) flags: Cell<u8>,
     pub(super) priority: i8,
-    /// A named field, so that it is written and the last four fields become one store.
-    pub(super) unused: u16,
+    /// Where the label of a compact task is (`compact_label`), or 0. It is written for all tasks,
+    /// so that the last four fields become one store.
+    pub(super) label_at: Cell<u16>,
 }
 
 /// Properties of one task, as bits of `Header::flags`.
@@ -151,7 +152,7 @@ impl Header {
             accesses: Cell::new(0),
             flags: Cell::new(0),
             priority: 0,
-            unused: 0,
+            label_at: Cell::new(0),
         }
     }
 
@@ -195,7 +196,7 @@ impl Header {
             accesses: Cell::new(accesses as u32);
             flags: Cell::new(flags);
             priority: priority;
-            unused: 0;
+            label_at: Cell::new(0);
         }
     }
 

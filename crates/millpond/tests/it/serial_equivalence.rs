@@ -26,6 +26,7 @@ use millpond::{Engine, Runtime, on_runtime};
 mod accumulate;
 mod compare;
 mod config;
+mod counted;
 mod coverage;
 mod datum;
 mod execute;

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use super::{Access, Accesses, Args, ArgsOf, In, Operation, Visitor};
 use crate::handle::reduction::{Path, Reducer, Reduction};
-use crate::task::Modes;
+use crate::task::Form;
 
 mod branch;
 
@@ -241,7 +241,7 @@ impl<'t, T, O, B> ArgsOf<'t> for Access<'_, T, Accumulate<O>, B> {
 // SAFETY: one access, one record, typed as the handle's `T`.
 unsafe impl<'s, T: 's, O: Copy + Send, B> Accesses<'s, B> for Access<'_, T, Accumulate<O>, B> {
     type Shape = O;
-    const MODES: Option<Modes> = None;
+    const FORM: Form = Form::Other;
     const REDUCES: bool = false;
     fn count(&self) -> usize {
         1
@@ -317,7 +317,7 @@ impl<'t, T, O, B> ArgsOf<'t> for Contribution<'_, T, O, B> {
 // SAFETY: it visits nothing, and takes no argument from the records.
 unsafe impl<'s, T: 's, O: Copy + Send, B> Accesses<'s, B> for Contribution<'_, T, O, B> {
     type Shape = Contributor<O>;
-    const MODES: Option<Modes> = Some(Modes::NONE);
+    const FORM: Form = Form::NONE;
     const REDUCES: bool = false;
     #[inline]
     fn count(&self) -> usize {
