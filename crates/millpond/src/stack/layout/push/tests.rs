@@ -23,7 +23,7 @@ fn is_compact<'s, 'env>(s: &RootScope<'s, 'env>, spawn: impl FnOnce(&RootScope<'
 /// Checks that the tasks are compact, or that they are not.
 macro_rules! check {
     ($s:ident, $compact:literal: $($spawn:expr;)*) => {$(
-        assert_eq!(is_compact($s, |$s| drop($spawn)), $compact, stringify!($spawn));
+        assert_eq!(is_compact($s, |$s| drop($spawn)), $compact, "{}", stringify!($spawn));
     )*};
 }
 
