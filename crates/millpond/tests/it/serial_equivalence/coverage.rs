@@ -51,9 +51,9 @@ fn many_tasks_have_a_name_or_several_accesses_and_are_compact() {
         let usual = [Mode::Read, Mode::Write, Mode::Inout];
         !task.returns && task.bytes == 0 && task.uses.iter().all(|one| usual.contains(&one.mode) && !one.passed)
     }
-    let programs: Vec<_> = (0..500).map(|seed| generate::program(seed, Config::of(seed).deterministic)).collect();
+    let programs: Vec<_> = (0..2000).map(|seed| generate::program(seed, Config::of(seed).deterministic)).collect();
     let in_all = |is_one| programs.iter().map(|program| count(&program.body, is_one)).sum::<usize>();
     let named = in_all(|task| is_usual(task) && task.named);
     let of_several = in_all(|task| is_usual(task) && task.uses.len() > 3);
-    assert!(named > 500 && of_several > 100, "{named} with a name, {of_several} with several accesses");
+    assert!(named > 2000 && of_several > 50, "{named} with a name, {of_several} with several accesses");
 }
