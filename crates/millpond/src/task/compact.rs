@@ -246,9 +246,8 @@ impl<'a> Uses<'a> {
     }
 
     /// The first `write` whose version has no value.
-    // A loop, because an iterator adapter would be a separate function: a call instead of one
-    // comparison.
     #[inline(always)]
+    #[expect(clippy::manual_find, reason = "a closure would be a call instead of one comparison")]
     pub(crate) fn first_unwritten(self) -> Option<usize> {
         let Some(modes) = self.modes else { return first_without_value(self.words, true) };
         for index in 0..self.count() {
