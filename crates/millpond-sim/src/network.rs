@@ -67,20 +67,24 @@ pub struct Network {
     defaults: [Link; 2],
     /// Other links, between clusters or sites. The last one counts.
     others: Vec<(String, String, Link)>,
-    /// How many processors of its own cluster a thief asks before it asks one of another cluster;
-    /// `None`: as many as the cluster has others. With 0 it does not prefer its cluster: each
-    /// victim is any other processor, with the same probability.
-    pub local_tries: Option<u64>,
+    /// How many processors of its own cluster a thief asks before it asks one of another cluster.
+    /// They are drawn at random. With 0 a thief does not prefer its cluster: each victim is any
+    /// other processor, with the same probability.
+    pub local_tries: u64,
 }
 
 impl Network {
     /// The maximum number of clusters.
     pub const MAX_CLUSTERS: usize = 1000;
+    /// The default of [`Network::local_tries`]. With more, thieves of a large cluster ask one
+    /// another for too long when the cluster has no work left.
+    pub const LOCAL_TRIES: u64 = 10;
 
     /// A network without clusters. `of_sites` connects two clusters of a site, and `of_grid` two
     /// sites.
     pub fn new(of_sites: Link, of_grid: Link) -> Self {
-        Network { clusters: Vec::new(), defaults: [of_sites, of_grid], others: Vec::new(), local_tries: None }
+        let (clusters, others) = (Vec::new(), Vec::new());
+        Network { clusters, defaults: [of_sites, of_grid], others, local_tries: Self::LOCAL_TRIES }
     }
 
     /// Adds a cluster.
@@ -195,7 +199,7 @@ pub(crate) struct Topology {
     places: Vec<(Range<usize>, Range<usize>)>,
     /// By pair of clusters.
     links: Vec<Link>,
-    local_tries: Option<u64>,
+    local_tries: u64,
 }
 
 impl Topology {
@@ -205,7 +209,7 @@ impl Topology {
         let all = 0..config.speeds.len();
         let Some(network) = &config.network else {
             let cluster_of = vec![0; all.len()];
-            return Topology { cluster_of, places: vec![(all.clone(), all)], links: vec![own], local_tries: None };
+            return Topology { cluster_of, places: vec![(all.clone(), all)], links: vec![own], local_tries: 0 };
         };
         let clusters = network.clusters();
         let (mut places, mut cluster_of): (Vec<(Range<usize>, Range<usize>)>, _) = (Vec::new(), Vec::new());
@@ -261,11 +265,10 @@ impl Topology {
     pub(crate) fn candidates(&self, thief: usize, tries: u64) -> (Range<usize>, Range<usize>) {
         let (itself, all) = (thief..thief + 1, 0..self.cluster_of.len());
         let (cluster, site) = self.places[self.cluster_of(thief)].clone();
-        let others = cluster.len() as u64 - 1;
-        let local = if others == 0 { 0 } else { self.local_tries.unwrap_or(others) };
-        if cluster == all || self.local_tries == Some(0) {
+        if cluster == all || self.local_tries == 0 {
             return (all, itself);
         }
+        let local = if cluster.len() == 1 { 0 } else { self.local_tries };
         let (near, far) = (u64::from(site != cluster), u64::from(site != all));
         let turn = tries % local.saturating_add(near + far);
         if turn < local {
@@ -300,23 +303,23 @@ mod tests {
 
     #[test]
     fn a_thief_asks_its_cluster_then_its_site_then_the_grid() {
-        let topology = topology(network(&[("a", "s", 3), ("b", "s", 2), ("c", "t", 4), ("d", "u", 1)]));
+        let mut network = network(&[("a", "s", 3), ("b", "s", 2), ("c", "t", 4), ("d", "u", 1)]);
+        network.local_tries = 2;
+        let topology = topology(network);
         let rounds = |thief, count| (0..count).map(|tries| topology.candidates(thief, tries)).collect::<Vec<_>>();
-        // Two others in its own cluster.
         assert_eq!(rounds(1, 5), [(0..3, 1..2), (0..3, 1..2), (0..5, 0..3), (0..10, 0..5), (0..3, 1..2)]);
         // No other cluster at its site.
-        assert_eq!(rounds(5, 4), [(5..9, 5..6), (5..9, 5..6), (5..9, 5..6), (0..10, 5..9)]);
+        assert_eq!(rounds(5, 4), [(5..9, 5..6), (5..9, 5..6), (0..10, 5..9), (5..9, 5..6)]);
         // Alone in its cluster and at its site.
         assert_eq!(rounds(9, 2), [(0..10, 9..10), (0..10, 9..10)]);
     }
 
     #[test]
-    fn a_thief_may_ask_its_cluster_more_often_or_not_prefer_it() {
+    fn a_thief_need_not_prefer_its_cluster() {
         let mut network = network(&[("a", "s", 3), ("b", "t", 2)]);
-        network.local_tries = Some(5);
         let often = topology(network.clone());
-        assert_eq!((0..6).filter(|&tries| often.candidates(0, tries).0 == (0..3)).count(), 5);
-        network.local_tries = Some(0);
+        assert_eq!((0..11).filter(|&tries| often.candidates(0, tries).0 == (0..3)).count(), 10);
+        network.local_tries = 0;
         assert_eq!(topology(network).candidates(0, 7), (0..5, 0..1));
     }
 

@@ -153,7 +153,7 @@ fn network(random: &mut Random, mut processors: usize) -> Network {
         processors -= of_cluster;
         site += random.below(2);
     }
-    network.local_tries = [None, Some(0), Some(3)][random.below(3) as usize];
+    network.local_tries = [0, 3, Network::LOCAL_TRIES][random.below(3) as usize];
     network
 }
 
