@@ -154,8 +154,8 @@ struct Machine<'a, P: Program> {
     sequence: u64,
     /// The number of pending changes of speed.
     changes: usize,
-    /// The number of stacks that are running or being sent, and of results on their way. While there are any, refused thieves
-    /// need not give up.
+    /// The number of stacks that are running or being sent, and of results on their way. While
+    /// there are any, refused thieves need not give up.
     moving: usize,
     now: f64,
     finished: bool,
