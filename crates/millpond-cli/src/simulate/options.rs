@@ -93,7 +93,7 @@ pub fn command() -> Command {
         Command::new(subject.name).about(subject.summary).args(options)
     });
     Command::new("simulate")
-        .about("Simulate a program or a recording on any number of processors")
+        .about("Simulate a program, a task graph or a recording on any number of processors")
         .subcommand_value_name("PROGRAM")
         .subcommand_help_heading("Programs")
         .disable_help_subcommand(true)

@@ -134,10 +134,10 @@ fn theft_rows(simulated: &Simulated, rows: &mut Rows) {
     let (own, refused) = (outcome.own_steals, outcome.failed_attempts);
     let steals = match &config.network {
         None => outcome.steals.to_string(),
-        Some(_) => format!(
-            "{} local, {} remote, {} of these from another site",
-            outcome.local_steals, outcome.remote_steals, outcome.distant_steals
-        ),
+        Some(_) => {
+            let (local, remote, distant) = (outcome.local_steals, outcome.remote_steals, outcome.distant_steals);
+            format!("{local} local, {remote} remote, of these {distant} from another site")
+        }
     };
     push(rows, "steals", format!("{steals} ({own} more from own stacks, {refused} refused)"));
     let end = name_of(config.end);

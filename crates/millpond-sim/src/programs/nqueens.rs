@@ -187,7 +187,7 @@ impl<'a> Search<'a> {
         self.visits += 1;
         let mut children = Vec::new();
         self.queens.divide(&task, &mut self.shares, |child| children.push(child));
-        children.sort_unstable_by(|one, other| other.work.cmp(&one.work));
+        children.sort_unstable_by_key(|child| std::cmp::Reverse(child.work));
         for child in children {
             if !self.can_be_longer(&child, above) {
                 break;
