@@ -2,11 +2,11 @@
 //!
 //! A [`Program`] is a tree of tasks: one of [`programs`], a task graph, or a recording. A
 //! [`Config`] is a machine: processors whose speeds are functions of time, and the cost of a steal.
-//! [`simulate`] runs the program on the machine like the dataflow stack does (T. Gautier, J.-L. Roch, F. Wagner,
-//! *Fine grain distributed implementation of a dataflow language with provable performances*, ICCS
-//! 2007). The runtime's own functions decide which frame is first, and what is ready. As in the
-//! paper, a thief chooses a random victim for each request. With a [`Network`] it first asks
-//! processors of its own cluster.
+//! [`simulate`] runs the program on the machine like the dataflow stack does (T. Gautier, J.-L.
+//! Roch, F. Wagner, *Fine grain distributed implementation of a dataflow language with provable
+//! performances*, ICCS 2007). The runtime's own functions decide which frame is first, and what is
+//! ready. As in the paper, a thief chooses a random victim for each request. With a [`Network`] it
+//! first asks processors of its own cluster.
 //!
 //! ```
 //! use millpond_sim::{Config, Costs, programs::Knary, simulate};
