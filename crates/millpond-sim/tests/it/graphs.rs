@@ -6,15 +6,17 @@ use millpond_sim::programs::TaskGraph;
 use millpond_sim::{Config, Costs, Outcome, Program, simulate};
 
 const SECOND: u64 = 1_000_000_000;
+/// A steal takes a millisecond. With less, almost all events of an idle second are requests.
+const LATENCY: f64 = 1e-3;
 /// The time of all steals in a run of a few tasks, at most.
-const STEALS: f64 = 0.02;
+const STEALS: f64 = 0.1;
 
 fn graph(text: &str) -> TaskGraph {
     TaskGraph::parse(Path::new("g.stg"), text, SECOND, Costs::NONE).unwrap()
 }
 
 fn run(graph: &TaskGraph, processors: usize) -> Outcome {
-    let outcome = simulate(graph, &Config::of(processors)).unwrap();
+    let outcome = simulate(graph, &Config { latency: LATENCY, ..Config::of(processors) }).unwrap();
     assert_eq!(outcome.tasks, graph.size(&graph.root()).tasks);
     assert!((outcome.busy_seconds - outcome.work_seconds).abs() < 1e-9);
     outcome
