@@ -71,9 +71,13 @@ pub(crate) struct Surface<'a> {
 /// The form factor from one surface to another.
 ///
 /// Surfaces far apart count as discs (Hanrahan et al. 1991, §3). Otherwise, the exact factor from a
-/// point is averaged over points of `from`. In a closed scene without obstacles, the factors from a
-/// point to all other surfaces sum to exactly 1.
+/// point is averaged over points of the smaller surface. Both directions then follow from
+/// reciprocity: the factors times the areas they start from are equal.
 pub(crate) fn between(from: Surface<'_>, to: Surface<'_>) -> f64 {
+    // Areas of congruent surfaces differ by rounding.
+    if from.area > to.area * (1.0 + 1e-9) {
+        return between(to, from) * (to.area / from.area);
+    }
     let way = to.center - from.center;
     let squared = way.dot(way);
     let ratio = squared / from.area.max(to.area);

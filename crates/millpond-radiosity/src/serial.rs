@@ -131,7 +131,7 @@ fn mesh_energy(mesh: &Mesh) -> f64 {
 fn sweep(mesh: &Mesh) {
     for id in mesh.ids() {
         let element = mesh.element(id);
-        let gathered = gather(mesh, &element.interactions());
+        let gathered = gather(mesh, id, &element.interactions());
         element.set_gathered(gathered);
     }
     (0..mesh.patches().len()).for_each(|patch| push_pull(mesh, patch));

@@ -27,6 +27,8 @@ pub struct Element {
     interactions: Mutex<Vec<Interaction>>,
     irradiance: SharedRgb,
     row: SharedNumber,
+    uncertain: SharedRgb,
+    uncertain_row: SharedNumber,
     radiosity: SharedRgb,
     exposure: SharedNumber,
 }
@@ -44,6 +46,8 @@ impl Element {
             interactions: Mutex::default(),
             irradiance: SharedRgb::default(),
             row: SharedNumber::default(),
+            uncertain: SharedRgb::default(),
+            uncertain_row: SharedNumber::default(),
             radiosity: SharedRgb::new(radiosity),
             exposure: SharedNumber::default(),
         }
@@ -94,13 +98,20 @@ impl Element {
 
     /// What the element gathered through its own interactions.
     pub fn gathered(&self) -> Gathered {
-        Gathered { irradiance: self.irradiance.get(), row: self.row.get() }
+        Gathered {
+            irradiance: self.irradiance.get(),
+            row: self.row.get(),
+            uncertain: self.uncertain.get(),
+            uncertain_row: self.uncertain_row.get(),
+        }
     }
 
     /// Stores what the element gathered. [`push_pull`](crate::steps::push_pull) reads it.
     pub fn set_gathered(&self, gathered: Gathered) {
         self.irradiance.set(gathered.irradiance);
         self.row.set(gathered.row);
+        self.uncertain.set(gathered.uncertain);
+        self.uncertain_row.set(gathered.uncertain_row);
     }
 
     /// The sum of the form factors times visibilities of the element and its ancestors, averaged over

@@ -1,6 +1,7 @@
 //! Gathering, and the two ways over a quadtree (Hanrahan et al. 1991, §4).
 
 use super::interaction::Interaction;
+use super::refine::variation;
 use crate::color::Rgb;
 use crate::mesh::{Element, ElementId, Mesh, PatchId};
 
@@ -11,22 +12,38 @@ pub struct Gathered {
     pub irradiance: Rgb,
     /// The sum of the form factors times visibilities.
     pub row: f64,
+    /// The part of `irradiance` with uncertain form factors.
+    pub uncertain: Rgb,
+    /// The part of `row` with uncertain form factors.
+    pub uncertain_row: f64,
 }
 
 impl Gathered {
     fn plus(self, other: Self) -> Self {
-        Self { irradiance: self.irradiance + other.irradiance, row: self.row + other.row }
+        Self {
+            irradiance: self.irradiance + other.irradiance,
+            row: self.row + other.row,
+            uncertain: self.uncertain + other.uncertain,
+            uncertain_row: self.uncertain_row + other.uncertain_row,
+        }
     }
 }
 
 /// Gathers through the interactions of one element, in their order.
-pub fn gather(mesh: &Mesh, interactions: &[Interaction]) -> Gathered {
+pub fn gather(mesh: &Mesh, receiver: ElementId, interactions: &[Interaction]) -> Gathered {
+    let receiver = mesh.element(receiver);
     let mut gathered = Gathered::default();
     for Interaction { source, form_factor, visibility } in interactions {
         let factor = form_factor * visibility.fraction();
         if factor > 0.0 {
-            gathered.irradiance += mesh.element(*source).radiosity() * factor;
-            gathered.row += factor;
+            let source = mesh.element(*source);
+            let (light, share) = (source.radiosity() * factor, variation(receiver, source));
+            gathered = gathered.plus(Gathered {
+                irradiance: light,
+                row: factor,
+                uncertain: light * share,
+                uncertain_row: factor * share,
+            });
         }
     }
     gathered
@@ -37,13 +54,19 @@ pub(super) const HIDDEN: f64 = 0.05;
 
 /// The irradiance of a leaf from all that it and its ancestors gathered.
 ///
-/// In a closed scene, the row of a leaf sums to 1 apart from errors of form factors and
-/// visibilities. Dividing by the row removes the part of the errors that all sources share. In an
-/// open scene only rows above 1 are certain to be wrong.
+/// In a closed scene, the row of a leaf sums to 1 apart from errors of form factors. The difference
+/// is attributed to the surfaces with uncertain form factors: those near the leaf. In an open scene
+/// only rows above 1 are certain to be wrong.
 pub(super) fn irradiance(mesh: &Mesh, gathered: Gathered) -> Rgb {
-    let Gathered { irradiance, row } = gathered;
-    let divides = if mesh.is_closed() { row > HIDDEN } else { row > 1.0 };
-    if divides { irradiance * (1.0 / row) } else { irradiance }
+    let Gathered { irradiance, row, uncertain, uncertain_row } = gathered;
+    let missing = 1.0 - row;
+    if row <= HIDDEN || (missing > 0.0 && !mesh.is_closed()) {
+        irradiance
+    } else if missing.abs() < 0.5 * uncertain_row {
+        irradiance + uncertain * (missing / uncertain_row)
+    } else {
+        irradiance * (1.0 / row)
+    }
 }
 
 /// Pushes the irradiance from the root of a patch down to the leaves, and pulls the radiosity up:

@@ -28,7 +28,7 @@ pub fn refine(mesh: &Mesh, link: Link) -> Refined {
     if form_factor <= 0.0 {
         return Refined::Apart;
     }
-    if power(receiver, source, form_factor) > mesh.limits().power
+    if error(receiver, source, form_factor) > mesh.limits().power
         && let Some(links) = divide(mesh, link)
     {
         return Refined::Divided(links);
@@ -49,13 +49,22 @@ pub fn refine_again(mesh: &Mesh, receiver: ElementId, interaction: &Interaction)
     }
     let limits = mesh.limits();
     let limit = if visibility.is_complete() { limits.power } else { limits.partial };
-    let is_large = power(mesh.element(receiver), mesh.element(source), form_factor) > limit;
+    let is_large = error(mesh.element(receiver), mesh.element(source), form_factor) > limit;
     is_large.then(|| divide(mesh, Link { receiver, source })).flatten()
 }
 
-/// The power from a source to a receiver, in the channel of the most. It bounds the error.
-fn power(receiver: &Element, source: &Element, form_factor: f64) -> f64 {
-    source.radiosity().max_channel() * form_factor * receiver.area()
+/// BF times the area: the power from a source to a receiver in its brightest channel, times the
+/// relative error of the form factor.
+fn error(receiver: &Element, source: &Element, form_factor: f64) -> f64 {
+    let power = source.radiosity().max_channel() * form_factor * receiver.area();
+    power * (4.0 * variation(receiver, source)).min(1.0)
+}
+
+/// How much the form factors of the parts of both elements differ, relative to their average: the
+/// larger area over the squared distance, at most 1.
+pub(super) fn variation(receiver: &Element, source: &Element) -> f64 {
+    let way = source.center() - receiver.center();
+    (receiver.area().max(source.area()) / way.dot(way)).min(1.0)
 }
 
 /// Divides the larger element of a link, or the other one if that is too small.
