@@ -180,10 +180,11 @@ impl Builder<'_> {
         self.surface.facets.push(Facet { center: leaf.element.center(), color, normal, border });
     }
 
-    /// Small leaves are nearer to the vertex. Hidden ones count only if no other leaf is there.
+    /// Small leaves are nearer to the vertex. The covered part of a leaf is not seen, so leaves count by
+    /// their exposure, and hidden ones only if no other leaf is there.
     fn weight(&self, element: &Element) -> f64 {
-        let is_hidden = self.mesh.is_closed() && element.exposure() < 0.05;
-        if is_hidden { 1e-9 } else { 1.0 / element.area().sqrt() }
+        let exposure = if self.mesh.is_closed() { element.exposure().min(1.0) } else { 1.0 };
+        (exposure * exposure).max(1e-9) / element.area().sqrt()
     }
 
     fn finish(mut self) -> Surface {

@@ -52,6 +52,10 @@ pub fn gather(mesh: &Mesh, receiver: ElementId, interactions: &[Interaction]) ->
 /// Below this exposure, a leaf of a closed scene is hidden, and its row says nothing.
 pub(super) const HIDDEN: f64 = 0.05;
 
+/// The largest correction divides by this. The row of a leaf that is mostly covered is too small to
+/// divide by.
+const COVERED: f64 = 0.4;
+
 /// The irradiance of a leaf from all that it and its ancestors gathered.
 ///
 /// In a closed scene, the row of a leaf sums to 1 apart from errors of form factors. The difference
@@ -65,7 +69,7 @@ pub(super) fn irradiance(mesh: &Mesh, gathered: Gathered) -> Rgb {
     } else if missing.abs() < 0.5 * uncertain_row {
         irradiance + uncertain * (missing / uncertain_row)
     } else {
-        irradiance * (1.0 / row)
+        irradiance * (1.0 / row.max(COVERED))
     }
 }
 
