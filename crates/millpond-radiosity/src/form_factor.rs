@@ -11,11 +11,8 @@ const NEAR: f64 = 2.0;
 
 /// The Gauss-Legendre points of order 2 and 3 on the unit interval, with their weights.
 const TWO: [(f64, f64); 2] = [(0.211_324_865_405_187_1, 0.5), (0.788_675_134_594_812_9, 0.5)];
-const THREE: [(f64, f64); 3] = [
-    (0.112_701_665_379_258_3, 5.0 / 18.0),
-    (0.5, 8.0 / 18.0),
-    (0.887_298_334_620_741_7, 5.0 / 18.0),
-];
+const THREE: [(f64, f64); 3] =
+    [(0.112_701_665_379_258_3, 5.0 / 18.0), (0.5, 8.0 / 18.0), (0.887_298_334_620_741_7, 5.0 / 18.0)];
 
 /// The share of the half-space around a normal that a shape fills, as seen from a point and weighted
 /// by the cosine: Lambert's formula, with the shape cut at the horizon. Exact.
@@ -93,9 +90,8 @@ pub(crate) fn between(from: Surface<'_>, to: Surface<'_>) -> f64 {
         if to.plane.distance(point) <= 0.0 { 0.0 } else { from_point(point, from.plane.normal, to.shape) }
     };
     let average = |points: &[(f64, f64)]| -> f64 {
-        let row = |(u, weight): &(f64, f64)| -> f64 {
-            points.iter().map(|(v, other)| weight * other * sample(*u, *v)).sum()
-        };
+        let row =
+            |(u, weight): &(f64, f64)| -> f64 { points.iter().map(|(v, other)| weight * other * sample(*u, *v)).sum() };
         points.iter().map(row).sum()
     };
     if ratio > NEAR { average(&TWO) } else { average(&THREE) }
@@ -107,8 +103,9 @@ mod tests {
 
     fn between_shapes(from: &Shape, to: &Shape) -> f64 {
         let planes = [from, to].map(|shape| Plane::of(shape).expect("an area"));
-        let surface =
-            |shape, plane| -> Surface<'_> { Surface { shape, plane, center: Shape::center(shape), area: shape.area() } };
+        let surface = |shape, plane| -> Surface<'_> {
+            Surface { shape, plane, center: Shape::center(shape), area: shape.area() }
+        };
         between(surface(from, &planes[0]), surface(to, &planes[1]))
     }
 
@@ -127,7 +124,8 @@ mod tests {
         let parallel = between_shapes(&square(0.0, false), &square(1.0, true));
         assert!((parallel - 0.199_825).abs() < 0.002, "{parallel}");
         let wall = [(0.0, 0.0), (0.0, 1.0), (1.0, 1.0), (1.0, 0.0)].map(|(y, z)| Vector::new(0.0, y, z));
-        let perpendicular = between_shapes(&square(0.0, false), &Shape::quadrilateral([wall[0], wall[3], wall[2], wall[1]]));
+        let perpendicular =
+            between_shapes(&square(0.0, false), &Shape::quadrilateral([wall[0], wall[3], wall[2], wall[1]]));
         assert!((perpendicular - 0.200_04).abs() < 0.01, "{perpendicular}");
         let far = between_shapes(&square(0.0, false), &square(10.0, true));
         assert!((far * PI * 100.0 - 1.0).abs() < 0.01, "{far}");

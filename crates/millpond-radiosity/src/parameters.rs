@@ -7,9 +7,14 @@ use crate::error::Error;
 /// All thresholds are relative, so that they suit scenes of any size and brightness.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parameters {
-    /// An interaction is refined if it carries more than this share of the emitted power: radiosity
-    /// of the source, times form factor, times area of the receiver (BF refinement).
+    /// An interaction is refined if its error is more than this share of the emitted power. The error
+    /// is the power that it carries (radiosity of the source, times form factor, times area of the
+    /// receiver), times the relative error of the form factor.
     pub bf_error: f64,
+    /// The relative error of a form factor is this number, times the larger area over the squared
+    /// distance, and at most 1. The error of an interaction is its power times this error. With a
+    /// large number, such as 1000, the error is the whole power.
+    pub falloff: f64,
     /// The factor of `bf_error` for an interaction that is partially visible. Below 1, borders of
     /// shadows get smaller elements.
     pub partial_factor: f64,
@@ -31,6 +36,7 @@ impl Parameters {
     /// The default.
     pub const DEFAULT: Self = Self {
         bf_error: 0.001,
+        falloff: 4.0,
         partial_factor: 0.5,
         min_side: 0.005,
         rays: 16,
@@ -56,6 +62,7 @@ impl Parameters {
         let real = |value: f64, least: f64, most: f64| (least..=most).contains(&value);
         let checks = [
             ("bf_error", self.bf_error.to_string(), real(self.bf_error, 1e-9, 1e3), "1e-9 to 1000"),
+            ("falloff", self.falloff.to_string(), real(self.falloff, 0.01, 1e9), "0.01 to 1e9"),
             ("partial_factor", self.partial_factor.to_string(), real(self.partial_factor, 0.01, 1.0), "0.01 to 1"),
             ("min_side", self.min_side.to_string(), real(self.min_side, 1e-4, 1.0), "1e-4 to 1"),
             ("rays", self.rays.to_string(), (1..=1024).contains(&self.rays), "1 to 1024"),

@@ -105,7 +105,8 @@ pub fn solve_serial_with(
 ) -> Result<Solution, Error> {
     let mesh = Mesh::new(scene, parameters)?;
     let mut refiner = Refiner { mesh: &mesh, links: Vec::new(), scratch: Scratch::default() };
-    let mut energy = mesh_energy(&mesh);
+    // The radiosities start as the emissions.
+    let mut energy = total_energy(&mesh);
     let mut iterations = 0;
     let mut is_done = false;
     while !is_done && iterations < parameters.max_iterations {
@@ -120,11 +121,6 @@ pub fn solve_serial_with(
     }
     let counts = Counts::of(&mesh, iterations);
     Ok(Solution { mesh, counts })
-}
-
-/// The emitted energy: the radiosities start as the emissions.
-fn mesh_energy(mesh: &Mesh) -> f64 {
-    total_energy(mesh)
 }
 
 /// Gathers for each element, and then pushes and pulls over each patch.

@@ -104,7 +104,8 @@ impl Bsp {
     fn best_plane(&self, fragments: &[Fragment]) -> Plane {
         let step = fragments.len().div_ceil(CANDIDATES);
         let of_faces = fragments.iter().step_by(step).map(|fragment| self.faces[fragment.face as usize].plane);
-        let across: Vec<Plane> = if fragments.len() > FEW { (0..3).map(|axis| median(fragments, axis)).collect() } else { vec![] };
+        let across: Vec<Plane> =
+            if fragments.len() > FEW { (0..3).map(|axis| median(fragments, axis)).collect() } else { vec![] };
         let costs = |plane: &Plane| {
             let (mut front, mut back, mut cuts, mut inside) = (0, 0, 0, 0);
             for fragment in fragments {

@@ -93,17 +93,20 @@ impl Bsp {
     /// The first shape on the way from one point to another. Shapes that contain an end of the ray
     /// do not count.
     pub fn first_hit(&self, from: Vector, to: Vector, scratch: &mut Scratch) -> Option<Hit> {
+        let is_front = |face: u32| self.faces[face as usize].plane.normal.dot(to - from) < 0.0;
         let mut nearest: Option<(u32, f64)> = None;
         self.walk(from, to, &mut scratch.steps, |face, position| {
-            if nearest.is_none_or(|(_, nearest)| position < nearest) {
+            let is_nearer = |(other, nearest): (u32, f64)| {
+                // Of two faces back to back, the ray meets the front.
+                let same = (position - nearest).abs() <= OVERLAP;
+                if same { is_front(face) && !is_front(other) } else { position < nearest }
+            };
+            if nearest.is_none_or(is_nearer) {
                 nearest = Some((face, position));
             }
             true
         });
-        nearest.map(|(face, position)| {
-            let front = self.faces[face as usize].plane.normal.dot(to - from) < 0.0;
-            Hit { shape: face as usize, front, position }
-        })
+        nearest.map(|(face, position)| Hit { shape: face as usize, front: is_front(face), position })
     }
 
     /// The number of nodes.

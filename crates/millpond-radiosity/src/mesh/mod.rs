@@ -59,6 +59,8 @@ pub(crate) struct Limits {
     pub(crate) area: f64,
     /// Distances below this are zero.
     pub(crate) distance: f64,
+    /// No two points of the scene are further apart.
+    pub(crate) reach: f64,
 }
 
 /// The maximum level of an element: a path has two bits a level.
@@ -198,9 +200,10 @@ fn siblings(first: ElementId) -> [ElementId; 4] {
 fn limits(scene: &Scene, patches: &[Patch], parameters: &Parameters, distance: f64) -> Limits {
     let emitted: f64 = patches.iter().map(|patch| patch.shape.area() * patch.emission.max_channel()).sum();
     let (least, most) = scene.bounds();
-    let side = parameters.min_side * (most - least).length();
+    let diagonal = (most - least).length();
+    let side = parameters.min_side * diagonal;
     let power = parameters.bf_error * emitted;
-    Limits { power, partial: power * parameters.partial_factor, area: side * side, distance }
+    Limits { power, partial: power * parameters.partial_factor, area: side * side, distance, reach: 2.0 * diagonal }
 }
 
 #[cfg(test)]

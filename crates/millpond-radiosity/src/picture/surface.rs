@@ -77,8 +77,7 @@ impl Surface {
         let (least, most) = corners().fold((first, first), |(least, most), c| (least.min(c), most.max(c)));
         let cell = SAME * (most - least).length().max(f64::MIN_POSITIVE);
         let (weights, vertices, lines) = (Vec::new(), HashMap::new(), HashMap::new());
-        let mut builder =
-            Builder { mesh, cell, origin: least, surface: Self::default(), weights, vertices, lines };
+        let mut builder = Builder { mesh, cell, origin: least, surface: Self::default(), weights, vertices, lines };
         let groups = groups(mesh.patches(), cell);
         let mut leaves = Vec::new();
         for (at, group) in groups.into_iter().enumerate() {

@@ -49,8 +49,8 @@ pub(super) fn read(file: &Path) -> Result<Scene, Error> {
     // All files of materials are read at the first, in their order.
     let text: String = materials.concat();
     let load = |_: &Path| tobj::load_mtl_buf(&mut text.as_bytes());
-    let (models, materials) = tobj::load_obj_buf(&mut checked.text.as_bytes(), &tobj::LoadOptions::default(), load)
-        .map_err(unexpected)?;
+    let (models, materials) =
+        tobj::load_obj_buf(&mut checked.text.as_bytes(), &tobj::LoadOptions::default(), load).map_err(unexpected)?;
     // Without a file of materials, tobj returns none.
     let materials = materials.unwrap_or_default();
     for material in materials {
@@ -252,9 +252,7 @@ impl Pass<'_> {
     /// Names the line of the `mtllib`, if its file cannot be read.
     fn unreadable(&self, line: usize, file: PathBuf, error: Error) -> Error {
         match error {
-            Error::Read { why, .. } => {
-                self.scene.fault(Some(line), Fault::MissingFile { file, why: why.to_string() })
-            }
+            Error::Read { why, .. } => self.scene.fault(Some(line), Fault::MissingFile { file, why: why.to_string() }),
             other => other,
         }
     }

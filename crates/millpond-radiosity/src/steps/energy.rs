@@ -1,6 +1,8 @@
 //! The energy of a solution.
 
 use super::gather::{self, HIDDEN};
+use super::initial::exposed;
+use crate::bsp::Scratch;
 use crate::color::Rgb;
 use crate::mesh::Mesh;
 
@@ -50,19 +52,21 @@ impl Balance {
     }
 }
 
-/// Below this row, a leaf of a closed scene is partly covered: a part touches another body.
-const COVERED: f64 = 0.8;
+/// Below this row, a leaf of a closed scene may be partly covered: a part touches another body.
+const COVERED: f64 = 0.97;
 
 /// The balance after [`push_pull`](super::push_pull) of all patches.
 pub fn balance(mesh: &Mesh) -> Balance {
     let (emitted, absorbed, escaped) = (Rgb::BLACK, Rgb::BLACK, Rgb::BLACK);
     let mut sum = Balance { emitted, absorbed, escaped, least_row: f64::MAX, largest_row: 0.0, mean_row: 0.0 };
     let mut seen = 0.0;
+    let mut scratch = Scratch::default();
     for (at, patch) in mesh.patches().iter().enumerate() {
         gather::for_each_leaf(mesh, at, &mut |leaf, gathered| {
             let (row, area) = (gathered.row, leaf.area());
-            // Only the exposed part of a partly covered leaf takes part.
-            let exposed = if mesh.is_closed() && row < COVERED { area * row } else { area };
+            // A covered part takes no part.
+            let may_be_covered = mesh.is_closed() && row < COVERED;
+            let exposed = if may_be_covered { area * exposed(mesh, leaf, &mut scratch) } else { area };
             let lost = Rgb::gray(1.0) - patch.reflectance;
             sum.emitted += patch.emission * exposed;
             sum.absorbed += lost * gather::irradiance(mesh, gathered) * exposed;

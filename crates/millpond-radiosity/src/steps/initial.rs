@@ -2,9 +2,9 @@
 
 use super::interaction::{Link, link};
 use super::visibility::Points;
-use crate::bsp::Scratch;
-use crate::geometry::Vector;
-use crate::mesh::{Mesh, Patch, PatchId};
+use crate::bsp::{Hit, Scratch};
+use crate::geometry::{Shape, Vector};
+use crate::mesh::{Element, Mesh, PatchId};
 
 /// The links from a patch to all others that face it. Takes time in proportion to the number of
 /// patches.
@@ -13,33 +13,46 @@ pub fn initial(mesh: &Mesh, receiver: PatchId) -> impl Iterator<Item = Link> + '
     sources.filter_map(move |source| link(mesh, mesh.root(receiver), mesh.root(source)))
 }
 
-/// Rays per patch that test whether a scene is closed.
+/// Rays per patch that test whether a scene is closed, and per leaf that test whether it is covered.
 const RAYS: u32 = 16;
 
 /// Whether every ray from the front of a patch meets another patch. Patches that see nothing at all,
 /// such as the outside of a room, do not count.
 pub(crate) fn is_closed(mesh: &Mesh) -> bool {
-    let corners = || mesh.patches().iter().flat_map(|patch| patch.shape.corners().iter().copied());
-    let first = corners().next().unwrap_or_default();
-    let (least, most) = corners().fold((first, first), |(least, most), c| (least.min(c), most.max(c)));
-    let length = 2.0 * (most - least).length();
     let mut scratch = Scratch::default();
-    let mut hits = |(at, patch): (PatchId, &Patch)| {
-        let rays = Points::new(at as u64, RAYS).map(|[u, v, turn, height]| {
-            let from = patch.shape.point(u, v);
-            (from, from + direction(patch.plane.normal, turn, height) * length)
-        });
-        rays.filter(|(from, to)| mesh.bsp().first_hit(*from, *to, &mut scratch).is_some()).count() as u32
-    };
     let mut seeing = 0;
-    for patch in mesh.patches().iter().enumerate() {
-        match hits(patch) {
+    for (at, patch) in mesh.patches().iter().enumerate() {
+        let hits = hits(mesh, &patch.shape, patch.plane.normal, at as u64, &mut scratch);
+        match hits.flatten().count() as u32 {
             0 => {}
             RAYS => seeing += 1,
             _ => return false,
         }
     }
     seeing > 0
+}
+
+/// The share of an element that no other body covers: rays from a covered point meet the back of a
+/// patch, from inside the body.
+pub(super) fn exposed(mesh: &Mesh, element: &Element, scratch: &mut Scratch) -> f64 {
+    let normal = mesh.patch_of(element).plane.normal;
+    let hits = hits(mesh, element.shape(), normal, element.key(), scratch);
+    let covered = hits.flatten().filter(|hit| !hit.front).count() as u32;
+    1.0 - f64::from(covered) / f64::from(RAYS)
+}
+
+/// What rays from points of a shape meet.
+fn hits<'a>(
+    mesh: &'a Mesh,
+    shape: &'a Shape,
+    normal: Vector,
+    seed: u64,
+    scratch: &'a mut Scratch,
+) -> impl Iterator<Item = Option<Hit>> + 'a {
+    Points::new(seed, RAYS).map(move |[u, v, turn, height]| {
+        let from = shape.point(u, v);
+        mesh.bsp().first_hit(from, from + direction(normal, turn, height) * mesh.limits().reach, scratch)
+    })
 }
 
 /// A direction around a normal, for two numbers between 0 and 1. Even numbers give directions that

@@ -28,7 +28,7 @@ pub fn refine(mesh: &Mesh, link: Link) -> Refined {
     if form_factor <= 0.0 {
         return Refined::Apart;
     }
-    if error(receiver, source, form_factor) > mesh.limits().power
+    if error(mesh, receiver, source, form_factor) > mesh.limits().power
         && let Some(links) = divide(mesh, link)
     {
         return Refined::Divided(links);
@@ -49,15 +49,15 @@ pub fn refine_again(mesh: &Mesh, receiver: ElementId, interaction: &Interaction)
     }
     let limits = mesh.limits();
     let limit = if visibility.is_complete() { limits.power } else { limits.partial };
-    let is_large = error(mesh.element(receiver), mesh.element(source), form_factor) > limit;
+    let is_large = error(mesh, mesh.element(receiver), mesh.element(source), form_factor) > limit;
     is_large.then(|| divide(mesh, Link { receiver, source })).flatten()
 }
 
 /// BF times the area: the power from a source to a receiver in its brightest channel, times the
 /// relative error of the form factor.
-fn error(receiver: &Element, source: &Element, form_factor: f64) -> f64 {
+fn error(mesh: &Mesh, receiver: &Element, source: &Element, form_factor: f64) -> f64 {
     let power = source.radiosity().max_channel() * form_factor * receiver.area();
-    power * (4.0 * variation(receiver, source)).min(1.0)
+    power * (mesh.parameters().falloff * variation(receiver, source)).min(1.0)
 }
 
 /// How much the form factors of the parts of both elements differ, relative to their average: the
