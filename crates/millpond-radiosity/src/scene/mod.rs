@@ -129,12 +129,43 @@ const DEFAULT: Parameters = Parameters::DEFAULT;
 
 /// The built-in scenes. `large`, `hall` and `raum` have the sizes of TP §7.2 with these parameters.
 static BUILT_IN: &[BuiltIn] = &[
-    BuiltIn { name: "furnace", text: include_str!("../../scenes/furnace.scene"), parameters: DEFAULT },
-    BuiltIn { name: "test", text: include_str!("../../scenes/test.scene"), parameters: DEFAULT },
-    BuiltIn { name: "room", text: include_str!("../../scenes/room.scene"), parameters: DEFAULT },
-    BuiltIn { name: "large", text: include_str!("../../scenes/large.scene"), parameters: DEFAULT },
-    BuiltIn { name: "hall", text: include_str!("../../scenes/hall.scene"), parameters: DEFAULT },
-    BuiltIn { name: "raum", text: include_str!("../../scenes/raum.scene"), parameters: DEFAULT },
+    BuiltIn {
+        name: "furnace",
+        text: include_str!("../../scenes/furnace.scene"),
+        parameters: Parameters { tolerance: 0.001, ..DEFAULT },
+    },
+    BuiltIn {
+        name: "test",
+        text: include_str!("../../scenes/test.scene"),
+        parameters: Parameters { bf_error: 1e-4, partial_factor: 0.25, rays: 32, tolerance: 0.001, ..DEFAULT },
+    },
+    BuiltIn {
+        name: "room",
+        text: include_str!("../../scenes/room.scene"),
+        parameters: Parameters { bf_error: 3e-5, rays: 32, sweeps: 2, tolerance: 0.002, ..DEFAULT },
+    },
+    BuiltIn {
+        name: "large",
+        text: include_str!("../../scenes/large.scene"),
+        parameters: Parameters {
+            bf_error: 3e-6,
+            partial_factor: 1.0,
+            min_side: 0.0098,
+            rays: 8,
+            tolerance: 1e-5,
+            ..DEFAULT
+        },
+    },
+    BuiltIn {
+        name: "hall",
+        text: include_str!("../../scenes/hall.scene"),
+        parameters: Parameters { bf_error: 2e-4, rays: 8, sweeps: 2, ..DEFAULT },
+    },
+    BuiltIn {
+        name: "raum",
+        text: include_str!("../../scenes/raum.scene"),
+        parameters: Parameters { bf_error: 1e-4, rays: 8, sweeps: 2, ..DEFAULT },
+    },
 ];
 
 /// The names of the built-in scenes.
