@@ -1,4 +1,5 @@
-//! Form factors: the share of the power leaving one element that reaches another, without obstacles.
+//! Form factors: the share of the power leaving one element that reaches another, without
+//! obstacles.
 
 use crate::geometry::{Plane, Shape, Vector};
 use std::f64::consts::PI;
@@ -14,8 +15,8 @@ const TWO: [(f64, f64); 2] = [(0.211_324_865_405_187_1, 0.5), (0.788_675_134_594
 const THREE: [(f64, f64); 3] =
     [(0.112_701_665_379_258_3, 5.0 / 18.0), (0.5, 8.0 / 18.0), (0.887_298_334_620_741_7, 5.0 / 18.0)];
 
-/// The share of the half-space around a normal that a shape fills, as seen from a point and weighted
-/// by the cosine: Lambert's formula, with the shape cut at the horizon. Exact.
+/// The share of the half-space around a normal that a shape fills, as seen from a point and
+/// weighted by the cosine: Lambert's formula, with the shape cut at the horizon. Exact.
 pub fn from_point(point: Vector, normal: Vector, shape: &Shape) -> f64 {
     let mut cut = [Vector::ZERO; 5];
     let count = above_horizon(point, normal, shape, &mut cut);

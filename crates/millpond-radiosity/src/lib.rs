@@ -17,11 +17,11 @@
 //! # The method
 //!
 //! Written from P. Hanrahan, D. Salzman, L. Aupperle, *A rapid hierarchical radiosity algorithm*,
-//! SIGGRAPH 1991 (sections below), as the application of TP §7.2: M. Korch, T. Rauber, *A comparison
-//! of task pools for dynamic load balancing of irregular algorithms*, 2004.
+//! SIGGRAPH 1991 (sections below), as the application of TP §7.2: M. Korch, T. Rauber, *A
+//! comparison of task pools for dynamic load balancing of irregular algorithms*, 2004.
 //!
-//! 1. **Patches.** Each polygon is split into quadrilaterals and triangles, the patches. Each is the
-//!    root of a quadtree of elements ([`mesh`]). A tree of half-spaces over the patches answers
+//! 1. **Patches.** Each polygon is split into quadrilaterals and triangles, the patches. Each is
+//!    the root of a quadtree of elements ([`mesh`]). A tree of half-spaces over the patches answers
 //!    which points see each other ([`bsp`]). One thread builds it.
 //! 2. **Refinement** (§3 and §5). An interaction connects two elements. It carries the radiosity of
 //!    the source, times a form factor, times the area of the receiver. If that is more than a
@@ -41,8 +41,8 @@
 //!
 //! Form factors are exact from a point, and averaged over points of the receiver. Visibility is
 //! independent of the form factor. In a closed scene, the factors of an element must sum to 1. What
-//! the leaf has gathered is divided by the sum, which removes their common error. [`steps::balance`]
-//! returns the sums and compares the emitted and the absorbed power.
+//! the leaf has gathered is divided by the sum, which removes their common error.
+//! [`steps::balance`] returns the sums and compares the emitted and the absorbed power.
 
 #![forbid(unsafe_code)]
 

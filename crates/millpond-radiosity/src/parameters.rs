@@ -7,9 +7,9 @@ use crate::error::Error;
 /// All thresholds are relative, so that they suit scenes of any size and brightness.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parameters {
-    /// An interaction is refined if its error is more than this share of the emitted power. The error
-    /// is the power that it carries (radiosity of the source, times form factor, times area of the
-    /// receiver), times the relative error of the form factor.
+    /// An interaction is refined if its error is more than this share of the emitted power. The
+    /// error is the power that it carries (radiosity of the source, times form factor, times area
+    /// of the receiver), times the relative error of the form factor.
     pub bf_error: f64,
     /// The relative error of a form factor is this number, times the larger area over the squared
     /// distance, and at most 1. The error of an interaction is its power times this error. With a

@@ -38,7 +38,8 @@ enum Side {
 }
 
 impl Bsp {
-    /// Builds a tree over shapes. Takes about n log n steps, and more if many planes cut many shapes.
+    /// Builds a tree over shapes. Takes about n log n steps, and more if many planes cut many
+    /// shapes.
     ///
     /// The tree depends only on the shapes and their order.
     pub fn new(shapes: &[Shape]) -> Self {
@@ -99,8 +100,8 @@ impl Bsp {
         rest.push(Work { fragments: back, parent: Some((at, false)) });
     }
 
-    /// The plane with the smallest larger side, counting cuts. Planes across the axes divide scenes of
-    /// many separate bodies better than the planes of their faces.
+    /// The plane with the smallest larger side, counting cuts. Planes across the axes divide scenes
+    /// of many separate bodies better than the planes of their faces.
     fn best_plane(&self, fragments: &[Fragment]) -> Plane {
         let step = fragments.len().div_ceil(CANDIDATES);
         let of_faces = fragments.iter().step_by(step).map(|fragment| self.faces[fragment.face as usize].plane);

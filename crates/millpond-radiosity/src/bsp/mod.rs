@@ -1,5 +1,5 @@
-//! A tree of half-spaces over the patches (Fuchs, Kedem, Naylor 1980). It answers whether two points
-//! see each other.
+//! A tree of half-spaces over the patches (Fuchs, Kedem, Naylor 1980). It answers whether two
+//! points see each other.
 //!
 //! A node has a plane and the patches in it. Patches on both sides of a plane are in both subtrees.
 //! A node tests whole patches, so that cuts leave no cracks. Tests are inclusive by a small
@@ -119,8 +119,8 @@ impl Bsp {
         self.tolerance
     }
 
-    /// Calls `hit` for each face that a ray meets, until it returns false. A face in both subtrees of
-    /// a node can be met twice.
+    /// Calls `hit` for each face that a ray meets, until it returns false. A face in both subtrees
+    /// of a node can be met twice.
     fn walk(&self, from: Vector, to: Vector, steps: &mut Vec<Step>, mut hit: impl FnMut(u32, f64) -> bool) {
         steps.clear();
         let mut next: Step = (if self.nodes.is_empty() { EMPTY } else { 0 }, 0.0, 1.0);

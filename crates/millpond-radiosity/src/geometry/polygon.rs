@@ -38,7 +38,8 @@ const FLATNESS: f64 = 1e-4;
 /// A corner nearer to the line of its neighbours, relative to the diameter, is left out.
 const STRAIGHT: f64 = 1e-7;
 
-/// Splits a polygon of any form without holes. A convex quadrilateral or a triangle stays one shape.
+/// Splits a polygon of any form without holes. A convex quadrilateral or a triangle stays one
+/// shape.
 ///
 /// # Errors
 ///

@@ -52,8 +52,8 @@ impl Shape {
         sum * (1.0 / self.count as f64)
     }
 
-    /// A point for parameters between 0 and 1. Evenly distributed parameters give evenly distributed
-    /// points in triangles and parallelograms.
+    /// A point for parameters between 0 and 1. Evenly distributed parameters give evenly
+    /// distributed points in triangles and parallelograms.
     pub fn point(&self, u: f64, v: f64) -> Vector {
         let [a, b, c, d] = self.corners;
         if self.count == 3 {

@@ -58,8 +58,8 @@ impl Element {
         self.patch
     }
 
-    /// The patch and the path to the element, as a number. Every run and every order of subdivisions
-    /// give an element the same key.
+    /// The patch and the path to the element, as a number. Every run and every order of
+    /// subdivisions give an element the same key.
     pub fn key(&self) -> u64 {
         self.key
     }
@@ -114,8 +114,9 @@ impl Element {
         self.uncertain_row.set(gathered.uncertain_row);
     }
 
-    /// The sum of the form factors times visibilities of the element and its ancestors, averaged over
-    /// its leaves. In a closed scene it is near 1. [`push_pull`](crate::steps::push_pull) sets it.
+    /// The sum of the form factors times visibilities of the element and its ancestors, averaged
+    /// over its leaves. In a closed scene it is near 1. [`push_pull`](crate::steps::push_pull) sets
+    /// it.
     pub fn exposure(&self) -> f64 {
         self.exposure.get()
     }

@@ -144,8 +144,8 @@ impl Mesh {
     /// Divides an element, unless it is divided. Returns its children, or `None` if it is too small
     /// or the mesh is full.
     ///
-    /// Any number of threads may call this for one element. One creates the children, and the others
-    /// wait for it. The children start with the radiosity of the element.
+    /// Any number of threads may call this for one element. One creates the children, and the
+    /// others wait for it. The children start with the radiosity of the element.
     pub fn divide(&self, id: ElementId) -> Option<[ElementId; 4]> {
         let element = self.element(id);
         if element.level == MAX_LEVEL || element.area < 4.0 * self.limits.area {

@@ -63,8 +63,8 @@ impl Camera {
         })
     }
 
-    /// Outside of a box, looking at its centre past a corner. Surfaces are one-sided, so walls between
-    /// the camera and the inside of a room are not drawn.
+    /// Outside of a box, looking at its centre past a corner. Surfaces are one-sided, so walls
+    /// between the camera and the inside of a room are not drawn.
     pub fn outside(least: Vector, most: Vector, up: Vector) -> Self {
         let (center, size) = ((least + most) * 0.5, most - least);
         let side = up.cross(Vector::new(0.3, 0.5, 0.8)).normalized().unwrap_or(Vector::new(1.0, 0.0, 0.0));

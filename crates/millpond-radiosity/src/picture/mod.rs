@@ -51,10 +51,11 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Draws a solution: smooth shaded, tone mapped, with several samples per pixel. The same solution
-    /// gives the same bytes.
+    /// Draws a solution: smooth shaded, tone mapped, with several samples per pixel. The same
+    /// solution gives the same bytes.
     ///
-    /// Surfaces are one-sided: their backs are not drawn, so a camera outside of a room sees into it.
+    /// Surfaces are one-sided: their backs are not drawn, so a camera outside of a room sees into
+    /// it.
     ///
     /// # Errors
     ///

@@ -24,8 +24,8 @@ struct Seen {
     color: Rgb,
 }
 
-/// A vertex in the picture: column, row, inverse depth, and the colour times the inverse depth. These
-/// are linear in the picture.
+/// A vertex in the picture: column, row, inverse depth, and the colour times the inverse depth.
+/// These are linear in the picture.
 #[derive(Clone, Copy)]
 struct Projected {
     x: f64,

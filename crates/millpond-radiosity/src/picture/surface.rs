@@ -1,9 +1,9 @@
 //! The surface to draw: leaves with radiosities at their vertices.
 //!
-//! Patches of one plane and one material form a group. A vertex of a group has one radiosity, so the
-//! shading is continuous over the borders of its patches. A vertex can be in the middle of an edge of
-//! a larger leaf (a T-vertex). Then it is also a vertex of that leaf's border, so that no crack and no
-//! step appears.
+//! Patches of one plane and one material form a group. A vertex of a group has one radiosity, so
+//! the shading is continuous over the borders of its patches. A vertex can be in the middle of an
+//! edge of a larger leaf (a T-vertex). Then it is also a vertex of that leaf's border, so that no
+//! crack and no step appears.
 
 use crate::color::Rgb;
 use crate::geometry::Vector;
@@ -179,8 +179,8 @@ impl Builder<'_> {
         self.surface.facets.push(Facet { center: leaf.element.center(), color, normal, border });
     }
 
-    /// Small leaves are nearer to the vertex. The covered part of a leaf is not seen, so leaves count by
-    /// their exposure, and hidden ones only if no other leaf is there.
+    /// Small leaves are nearer to the vertex. The covered part of a leaf is not seen, so leaves
+    /// count by their exposure, and hidden ones only if no other leaf is there.
     fn weight(&self, element: &Element) -> f64 {
         let exposure = if self.mesh.is_closed() { element.exposure().min(1.0) } else { 1.0 };
         (exposure * exposure).max(1e-9) / element.area().sqrt()

@@ -6,8 +6,8 @@ use crate::geometry::{PolygonFault, Shape, Vector, split};
 use crate::parameters::Parameters;
 use crate::picture::Camera;
 
-/// The maximum number of patches. The initial interactions take time and memory in proportion to the
-/// square of their number.
+/// The maximum number of patches. The initial interactions take time and memory in proportion to
+/// the square of their number.
 pub const MAX_PATCHES: usize = 20_000;
 
 /// Collects materials and polygons of a scene.
@@ -70,8 +70,8 @@ impl SceneBuilder {
     ///
     /// # Errors
     ///
-    /// If a corner is not finite, if edges cross, if there are too many corners, or if the scene has
-    /// more than [`MAX_PATCHES`] patches.
+    /// If a corner is not finite, if edges cross, if there are too many corners, or if the scene
+    /// has more than [`MAX_PATCHES`] patches.
     pub fn polygon(&mut self, corners: &[Vector], material: usize, line: Option<usize>) -> Result<(), Error> {
         if let Some(corner) = corners.iter().find(|corner| !corner.is_finite()) {
             let value = format!("({}, {}, {})", corner.x, corner.y, corner.z);

@@ -27,7 +27,8 @@ pub struct Material {
 /// The largest reflectance. Light between perfect mirrors never fades.
 pub const MAX_REFLECTANCE: f64 = 0.98;
 
-/// A patch: a one-sided shape with a material. Its front is where its corners turn counterclockwise.
+/// A patch: a one-sided shape with a material. Its front is where its corners turn
+/// counterclockwise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScenePatch {
     /// The shape.
@@ -90,11 +91,11 @@ impl Scene {
         if is_file { Self::from_obj(path) } else { Self::built_in(name) }
     }
 
-    /// Reads a file in Wavefront OBJ and its files of materials. `Kd` is the reflectance, and `Ke` is
-    /// the emission.
+    /// Reads a file in Wavefront OBJ and its files of materials. `Kd` is the reflectance, and `Ke`
+    /// is the emission.
     ///
-    /// Faces with no area are left out, and faces that are not planar are split into triangles, each
-    /// with a [`Warning`].
+    /// Faces with no area are left out, and faces that are not planar are split into triangles,
+    /// each with a [`Warning`].
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! Reads Wavefront OBJ.
 //!
-//! `tobj` interprets the files, but names no lines in its errors, and a short colour makes it panic.
-//! So a first pass checks each line, stops at too many faces, and hands on only the lines that
-//! matter: vertices, faces without texture and normal indices, and materials.
+//! `tobj` interprets the files, but names no lines in its errors, and a short colour makes it
+//! panic. So a first pass checks each line, stops at too many faces, and hands on only the lines
+//! that matter: vertices, faces without texture and normal indices, and materials.
 
 use super::{Material, Scene, SceneBuilder};
 use crate::color::Rgb;

@@ -13,11 +13,12 @@ pub fn initial(mesh: &Mesh, receiver: PatchId) -> impl Iterator<Item = Link> + '
     sources.filter_map(move |source| link(mesh, mesh.root(receiver), mesh.root(source)))
 }
 
-/// Rays per patch that test whether a scene is closed, and per leaf that test whether it is covered.
+/// Rays per patch that test whether a scene is closed, and per leaf that test whether it is
+/// covered.
 const RAYS: u32 = 16;
 
-/// Whether every ray from the front of a patch meets another patch. Patches that see nothing at all,
-/// such as the outside of a room, do not count.
+/// Whether every ray from the front of a patch meets another patch. Patches that see nothing at
+/// all, such as the outside of a room, do not count.
 pub(crate) fn is_closed(mesh: &Mesh) -> bool {
     let mut scratch = Scratch::default();
     let mut seeing = 0;

@@ -12,10 +12,10 @@
 //! | gather | [`gather`] | element | own interactions, radiosities of their sources | own [`gathered`](crate::mesh::Element::gathered) |
 //! | push and pull | [`push_pull`] | patch | `gathered` of the patch's elements | radiosity and exposure of the patch's elements |
 //!
-//! Two refinements can need the children of one element. [`Mesh::divide`](crate::mesh::Mesh::divide)
-//! creates them once, so these steps need no order. A task that adds an interaction to an element
-//! holds the lock of its list. If the caller runs all refinements of a receiver in one task, or
-//! orders them, the lock is always free.
+//! Two refinements can need the children of one element.
+//! [`Mesh::divide`](crate::mesh::Mesh::divide) creates them once, so these steps need no order. A
+//! task that adds an interaction to an element holds the lock of its list. If the caller runs all
+//! refinements of a receiver in one task, or orders them, the lock is always free.
 //!
 //! The result does not depend on the order within a phase, apart from the order of the interactions
 //! in each list, which rounds the sums of [`gather`] differently. [`sort`] removes this difference.

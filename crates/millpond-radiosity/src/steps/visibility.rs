@@ -6,9 +6,9 @@ use crate::mesh::Mesh;
 
 /// How much of each other two elements see: rays between points of both (Hanrahan et al. 1991, §4).
 ///
-/// A ray counts by the power along it: the cosines at both ends over the squared distance. Rays that
-/// leave or reach a back do not count, because the form factor leaves those parts out. The result is
-/// the same for both directions of a link, and in every run.
+/// A ray counts by the power along it: the cosines at both ends over the squared distance. Rays
+/// that leave or reach a back do not count, because the form factor leaves those parts out. The
+/// result is the same for both directions of a link, and in every run.
 ///
 /// `scratch` can be reused for any links and trees.
 pub fn visibility(mesh: &Mesh, link: Link, scratch: &mut Scratch) -> Visibility {
