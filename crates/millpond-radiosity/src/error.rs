@@ -74,8 +74,9 @@ pub enum Fault {
     /// No face emits light, so the picture would be black.
     #[error("the scene has no light: no face has a material that emits (`Ke` above 0)")]
     NoLight,
-    /// There are more faces or patches than [`MAX_PATCHES`](crate::scene::MAX_PATCHES).
-    #[error("the scene has more than {most} {what}, and the time grows with the square of their number")]
+    /// There are more faces or patches than [`MAX_PATCHES`](crate::scene::MAX_PATCHES), or more
+    /// vertices than 50 times as many.
+    #[error("the scene has more than {most} {what}: the time grows with the square of the number of patches")]
     TooLarge {
         /// What is counted.
         what: &'static str,

@@ -68,9 +68,9 @@ pub(crate) struct Surface<'a> {
 
 /// The form factor from one surface to another.
 ///
-/// Surfaces far apart count as discs (Hanrahan et al. 1991, §3). Otherwise, the exact factor from a
-/// point is averaged over points of the smaller surface. Both directions then follow from
-/// reciprocity: the factors times the areas they start from are equal.
+/// Surfaces far apart count as discs (Hanrahan et al. 1991, form factors). Otherwise, the exact
+/// factor from a point is averaged over points of the smaller surface. Both directions then follow
+/// from reciprocity: the factors times the areas they start from are equal.
 pub(crate) fn between(from: Surface<'_>, to: Surface<'_>) -> f64 {
     // Areas of congruent surfaces differ by rounding.
     if from.area > to.area * (1.0 + 1e-9) {

@@ -17,31 +17,34 @@
 //! # The method
 //!
 //! Written from P. Hanrahan, D. Salzman, L. Aupperle, *A rapid hierarchical radiosity algorithm*,
-//! SIGGRAPH 1991 (sections below), as the application of TP §7.2: M. Korch, T. Rauber, *A
-//! comparison of task pools for dynamic load balancing of irregular algorithms*, 2004.
+//! SIGGRAPH 1991, as the application of TP §7.2: M. Korch, T. Rauber, *A comparison of task pools
+//! for dynamic load balancing of irregular algorithms*, 2004. Parentheses name the former's
+//! parts if they have other names.
 //!
 //! 1. **Patches.** Each polygon is split into quadrilaterals and triangles, the patches. Each is
 //!    the root of a quadtree of elements ([`mesh`]). A tree of half-spaces over the patches answers
 //!    which points see each other ([`bsp`]). One thread builds it.
-//! 2. **Refinement** (§3 and §5). An interaction connects two elements. It carries the radiosity of
-//!    the source, times a form factor, times the area of the receiver. If that is more than a
-//!    threshold, the larger element is divided, and each part gets an interaction of its own. So
-//!    near and bright surfaces interact by small elements, and others by large ones.
-//! 3. **Visibility** (§4). Rays through the tree find how much of the source the receiver sees:
-//!    all, a part, or nothing. Partially visible interactions are refined further.
-//! 4. **Gathering** (§4). Each element sums the light that its interactions bring.
-//! 5. **Push and pull** (§4). Over each quadtree, the sums are pushed down to the leaves, and the
-//!    radiosities are pulled up as averages.
-//! 6. **Iterations** (§5). Brighter sources need finer interactions, so the next iteration refines
-//!    again. Iterations end if the total energy changes by less than a tolerance.
+//! 2. **Refinement** (hierarchical refinement, brightness-weighted error). An interaction connects
+//!    two elements. It carries the radiosity of the source, times a form factor, times the area of
+//!    the receiver. The error is that power times the relative error of the form factor. If it is
+//!    more than a threshold, the larger element is divided, and each part gets an interaction of
+//!    its own. So near and bright surfaces interact by small elements, and others by large ones.
+//! 3. **Visibility.** Rays through the tree find how much of the source the receiver
+//!    sees: all, a part, or nothing. Partially visible interactions are refined further.
+//! 4. **Gathering.** Each element sums the light that its interactions bring.
+//! 5. **Push and pull** (solution over the hierarchy). Over each quadtree, the sums are pushed down
+//!    to the leaves, and the radiosities are pulled up as averages.
+//! 6. **Iterations** (multigridding). Brighter sources need finer interactions, so the next
+//!    iteration refines again. Iterations end if the total energy changes by less than a tolerance.
 //! 7. **Display.** Radiosities are averaged at the vertices of the leaves and interpolated
 //!    ([`picture`]).
 //!
 //! # Errors of the method
 //!
-//! Form factors are exact from a point, and averaged over points of the receiver. Visibility is
-//! independent of the form factor. In a closed scene, the factors of an element must sum to 1. What
-//! the leaf has gathered is divided by the sum, which removes their common error.
+//! Form factors are exact from a point, and averaged over points of the smaller element. Visibility
+//! is independent of the form factor. In a closed scene, the factors of a leaf and its ancestors
+//! should sum to 1. The factor of an ancestor is an average over its leaves. For a near surface, it
+//! differs from the leaf's own. So the leaf attributes the difference from 1 to near surfaces.
 //! [`steps::balance`] returns the sums and compares the emitted and the absorbed power.
 
 #![forbid(unsafe_code)]

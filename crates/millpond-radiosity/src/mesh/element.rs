@@ -11,6 +11,13 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ElementId(pub(super) u32);
 
+impl ElementId {
+    /// The index as a number, below [`Mesh::elements`](super::Mesh::elements).
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// A node of the quadtree of a patch.
 ///
 /// The module documentation of [`steps`](crate::steps) lists which step reads and writes what.

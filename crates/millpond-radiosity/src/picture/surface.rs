@@ -69,8 +69,8 @@ struct Leaf<'a> {
 }
 
 impl Surface {
-    /// The surface of a solution: the radiosity of a vertex is the average of the leaves around it
-    /// (Hanrahan et al. 1991, §4). Takes about n log n steps for n leaves.
+    /// The surface of a solution: the radiosity of a vertex is the average of the leaves around it.
+    /// Takes about n log n steps for n leaves.
     pub fn new(mesh: &Mesh) -> Self {
         let corners = || mesh.patches().iter().flat_map(|patch| patch.shape.corners().iter().copied());
         let first = corners().next().unwrap_or_default();

@@ -165,7 +165,7 @@ static BUILT_IN: &[BuiltIn] = &[
     BuiltIn {
         name: "raum",
         text: include_str!("../../scenes/raum.scene"),
-        parameters: Parameters { bf_error: 1e-4, rays: 8, sweeps: 2, ..DEFAULT },
+        parameters: Parameters { bf_error: 2e-4, rays: 11, sweeps: 3, tolerance: 0.001, ..DEFAULT },
     },
 ];
 

@@ -1,4 +1,4 @@
-//! Gathering, and the two ways over a quadtree (Hanrahan et al. 1991, §4).
+//! Gathering, and the two ways over a quadtree (Hanrahan et al. 1991, solution).
 
 use super::interaction::Interaction;
 use super::refine::variation;

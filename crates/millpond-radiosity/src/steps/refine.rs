@@ -19,7 +19,8 @@ pub enum Refined {
 }
 
 /// Refines a link: estimates its form factor and the power that it would carry if nothing were in
-/// the way, and accepts it or divides the larger element (Hanrahan et al. 1991, §3 and §5).
+/// the way, and accepts it or divides the larger element (Hanrahan et al. 1991, refinement
+/// weighted by brightness).
 ///
 /// A link is also accepted if neither element can be divided.
 pub fn refine(mesh: &Mesh, link: Link) -> Refined {
