@@ -143,7 +143,14 @@ static BUILT_IN: &[BuiltIn] = &[
     BuiltIn {
         name: "room",
         text: include_str!("../../scenes/room.scene"),
-        parameters: Parameters { bf_error: 3e-5, rays: 32, sweeps: 2, tolerance: 0.002, ..DEFAULT },
+        parameters: Parameters {
+            bf_error: 1.5e-5,
+            partial_factor: 0.4,
+            rays: 40,
+            sweeps: 2,
+            tolerance: 0.002,
+            ..DEFAULT
+        },
     },
     BuiltIn {
         name: "large",
