@@ -2,8 +2,11 @@
 //! run, and steal rarely: a task that no other worker steals should touch no line of another.
 //! `.ci/run scheme` prints the table, with the places of most writes.
 
+use crate::depend::Parked;
 use crate::sync::lines::shared_writes;
-use crate::{Access, Accumulator, Engine, Handle, Runtime, Spawn, StackEngine, Sum, Write};
+use crate::{
+    Access, Accumulator, DefaultMemory, DefaultPool, Engine, Handle, Parts, Runtime, Spawn, StackEngine, Sum, Write,
+};
 
 /// The bound per task, without thefts.
 const MOST: f64 = 0.05;
@@ -116,8 +119,8 @@ fn of_engine<E: Engine>(name: &str) {
 }
 
 #[test]
-fn writes_to_shared_lines_of_the_default_engine() {
-    of_engine::<crate::DefaultEngine>("default");
+fn writes_to_shared_lines_of_the_default_parts() {
+    of_engine::<Parts<DefaultMemory, DefaultPool, Parked>>("parked");
 }
 
 #[test]
