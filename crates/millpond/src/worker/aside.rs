@@ -1,5 +1,7 @@
 //! How a worker lets others run while its body spawns, or waits for something outside the runtime.
 
+use std::time::{Duration, Instant};
+
 use super::engine::WorkerEngine;
 use super::scope_state::ScopeState;
 use super::stay::{Awaited, PAUSE};
@@ -11,6 +13,8 @@ use crate::pool::Leave;
 /// machine, the thread in its place may wait long for a processor.
 const YIELDS: u32 = 64;
 const SLEEPS: u32 = 8;
+/// The yields end after this time. Beside other programs, each of them may take milliseconds.
+const YIELDING: Duration = Duration::from_millis(1);
 
 impl<E: WorkerEngine> Worker<E> {
     /// Runs a task of this worker from below `scope_state` on another stack, if there is one. This
@@ -72,11 +76,16 @@ impl<E: WorkerEngine> Worker<E> {
     fn watch_a_while(&self, enough: &dyn Fn() -> bool) -> bool {
         self.step_back(Leave::Seat);
         let lent = self.lend();
-        for turn in 0..YIELDS + SLEEPS {
-            if enough() {
-                break;
+        let since = Instant::now();
+        let (mut yields, mut sleeps) = (0, 0);
+        while sleeps < SLEEPS && !enough() {
+            if yields < YIELDS && since.elapsed() < YIELDING {
+                crate::sync::yield_thread();
+                yields += 1;
+            } else {
+                std::thread::sleep(PAUSE);
+                sleeps += 1;
             }
-            if turn < YIELDS { crate::sync::yield_thread() } else { std::thread::sleep(PAUSE) }
         }
         if lent {
             self.take_slot_back();
