@@ -55,16 +55,18 @@ fn this_thread() -> u64 {
 pub(crate) struct Inline(Arc<AtomicU32>);
 
 impl Inline {
-    /// Runs a leaf's body. Meanwhile, no other scope may take over the scope's claims.
+    /// A leaf's body begins. Until its [`end`](Inline::end), no other scope may take over the
+    /// scope's claims.
     #[inline(always)]
-    pub(crate) fn run<R>(&self, body: impl FnOnce() -> R) -> R {
-        let before = self.0.load(Ordering::Relaxed);
-        self.0.store(before + 1, Ordering::Relaxed);
-        let result = body();
-        // Do not store `before`: other bodies of this thread may have started and finished in
-        // between, in any order.
+    pub(crate) fn begin(&self) {
+        self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// A leaf's body has ended. Other bodies of this thread may have begun and ended in between, in
+    /// any order.
+    #[inline(always)]
+    pub(crate) fn end(&self) {
         self.0.store(self.0.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
-        result
     }
 }
 

@@ -248,12 +248,17 @@ impl Datum {
             return false;
         }
         if tracker.is_idle(meta) {
-            // In this order: a task that failed records its failure before its release.
-            self.quiet.set(version.is_produced());
-            // In place: an idle version needs no renaming.
-            return self.quiet.get() || mode == Mode::Write;
+            return self.is_free_if_idle(mode);
         }
         mode == Mode::Read && tracker.is_ready(meta, mode) && version.is_produced()
+    }
+
+    /// As [`is_free`](Datum::is_free), for a datum that the caller has seen idle. So it sees the
+    /// failure of an earlier task, which is recorded before the task's release.
+    pub(crate) fn is_free_if_idle(&self, mode: Mode) -> bool {
+        self.quiet.set(self.version().is_produced());
+        // In place: an idle version needs no renaming.
+        self.quiet.get() || mode == Mode::Write
     }
 
     /// Records that an inline leaf failed and produced nothing.

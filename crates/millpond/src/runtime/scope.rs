@@ -154,7 +154,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         let returned =
             self.scope_state().run_inline(|| unsafe { call_leaf::<B, A, F, R>(task.records(), shape, body) });
         let result = value_of::<O, R>(returned);
-        worker.grains.end(|| &worker.shared().kinds, Ran::of(task, RunSite::AtItsSpawn), started);
+        worker.grains.end(started, || (&worker.shared().kinds, Ran::of(task, RunSite::AtItsSpawn)));
         if record != 0 {
             worker.log.ended(record, result.is_ok(), before);
         }

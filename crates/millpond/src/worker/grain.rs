@@ -255,11 +255,13 @@ impl Grains {
         Started(ticks())
     }
 
-    /// A body has finished. `kinds` is called only if it was measured.
+    /// A body has finished. `measured` is called only if it was measured.
     #[inline(always)]
-    pub(crate) fn end<'k>(&self, kinds: impl FnOnce() -> &'k Kinds, ran: Ran, started: Started) {
+    pub(crate) fn end<'k>(&self, started: Started, measured: impl FnOnce() -> (&'k Kinds, Ran)) {
         if started.0 != 0 {
-            self.end_measured(kinds(), ran, ticks().wrapping_sub(started.0));
+            let ticks = ticks().wrapping_sub(started.0);
+            let (kinds, ran) = measured();
+            self.end_measured(kinds, ran, ticks);
         }
     }
 

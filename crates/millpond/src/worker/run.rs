@@ -183,7 +183,7 @@ impl<E: WorkerEngine> Worker<E> {
         task.records().iter().for_each(|record| self.fetch_for_release(record));
         let started = self.grains.start_taken(header.scope_state(), nth);
         let result = self.named(task, || self.run_body(task));
-        self.grains.end(|| &self.shared().kinds, Ran::of(task, RunSite::FromThePool), started);
+        self.grains.end(started, || (&self.shared().kinds, Ran::of(task, RunSite::FromThePool)));
         if result.is_ok() { self.conclude_well(task) } else { self.conclude(task, result, true, BodyStarted::No) }
     }
 

@@ -361,13 +361,15 @@ impl ScopeState {
         self.count.count_let_in();
     }
 
-    /// Runs the body of a leaf at its spawn.
+    /// Runs the body of a leaf at its spawn. The call is at one place only, so the compiler inlines
+    /// the body.
     #[inline(always)]
     pub(crate) fn run_inline<R>(&self, body: impl FnOnce() -> R) -> R {
-        match &self.inline {
-            Some(inline) => inline.run(body),
-            None => body(),
-        }
+        let inline = self.inline.as_ref();
+        inline.inspect(|inline| inline.begin());
+        let result = body();
+        inline.inspect(|inline| inline.end());
+        result
     }
 
     /// Compares two reducers, which is user code. As in the body of a leaf, a scope that it opens

@@ -147,9 +147,12 @@ impl<E: Engine> Look<'_, E> {
 /// registers.
 #[inline(never)]
 fn becomes_free<T: Tracker>(datum: &Datum, claim: u64, order: u64, tracker: T, mode: Mode) -> bool {
-    (datum.is_claimed_by(claim) || datum.claim(claim, tracker))
-        && datum.is_free(tracker, mode)
-        && (datum.is_quiet_for(claim) || !looks_for_others(order))
+    let is_free = if datum.is_claimed_by(claim) {
+        datum.is_free(tracker, mode)
+    } else {
+        datum.claim(claim, tracker) && datum.is_free_if_idle(mode)
+    };
+    is_free && (datum.is_quiet_for(claim) || !looks_for_others(order))
 }
 
 /// Whether the spawn at this place takes the long way, although its leaf could share what other
@@ -251,8 +254,8 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
                 unsafe { call_leaf::<B, A, F, R>(records, &shape, body) }
             }
         });
-        let ran = Ran { kind, accesses: count, site: RunSite::AtItsSpawn };
-        worker.grains.end(|| &worker.shared().kinds, ran, started);
+        let measured = || (&worker.shared().kinds, Ran { kind, accesses: count, site: RunSite::AtItsSpawn });
+        worker.grains.end(started, measured);
         let why = match value_of::<O, R>(result) {
             Ok(value) if !look.writes => return Ok(Ok(value)),
             Ok(value) => match first_unwritten(&accesses) {

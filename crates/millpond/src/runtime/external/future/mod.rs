@@ -118,7 +118,7 @@ impl<E: WorkerEngine> Worker<E> {
         let result = unsafe { (header.vtable().run)(task, self.erased()) };
         let held = header.has(flag::SUSPENDED);
         if !held {
-            self.grains.end(|| &self.shared().kinds, Ran::of(task, RunSite::FromThePool), started);
+            self.grains.end(started, || (&self.shared().kinds, Ran::of(task, RunSite::FromThePool)));
         }
         match id {
             0 => {}
