@@ -1,7 +1,7 @@
 //! The paths whose instructions are counted: task graphs with almost empty bodies, on one worker.
 //!
-//! `benches/instructions.rs` runs each once under valgrind. `ceilings.toml` has the maximum number
-//! of instructions per task.
+//! The program runs each once under valgrind. `ceilings.toml` has the maximum number of instructions
+//! per task.
 #![forbid(unsafe_code)]
 
 pub mod ceilings;
@@ -83,14 +83,36 @@ fn path(name: &str) -> Option<&'static Path> {
     named(PATHS.iter().chain([&JOIN]), name)
 }
 
-/// The number of tasks of the named path.
+/// How the tasks of a path run, and the path: `inline.flat`, `stack.call`.
+pub fn names() -> Vec<String> {
+    let inline = PATHS.iter().chain([&JOIN]).map(|path| format!("inline.{}", path.name));
+    let queued = PATHS.iter().map(|path| format!("queued.{}", path.name));
+    let stack = stack::PATHS.iter().map(|path| format!("stack.{}", path.name));
+    inline.chain(queued).chain(stack).collect()
+}
+
+/// The number of tasks of a path. `None` if [`names`] does not have it.
+pub fn tasks(name: &str) -> Option<u64> {
+    match name.split_once('.')? {
+        ("inline" | "queued", name) => path(name).map(|path| path.tasks),
+        ("stack", name) => named(stack::PATHS.iter(), name).map(|path| path.tasks),
+        _ => None,
+    }
+}
+
+/// Runs a path twice, the second time through `second`: the first run warms the runtime up. Checks
+/// both.
 ///
 /// # Panics
 ///
-/// If the path does not exist.
-pub fn tasks(name: &str) -> u64 {
-    let on_stack = || named(stack::PATHS.iter(), name).map(|path| path.tasks);
-    path(name).map(|path| path.tasks).or_else(on_stack).expect("a path of that name")
+/// If [`names`] does not have it, or a run fails.
+pub fn run_twice(name: &str, second: impl FnOnce(&dyn Fn())) {
+    let (way, name) = name.split_once('.').expect("a way and a path");
+    match way {
+        "inline" => Bench::new(name, Way::Inline).run_again(second),
+        "queued" => Bench::new(name, Way::Queued).run_again(second),
+        _ => Bench::on_stack(name).run_again(second),
+    }
 }
 
 /// How ready tasks run.
@@ -165,12 +187,17 @@ impl<E: Engine> Bench<E> {
         (self.path.run)(self).expect("nothing fails");
     }
 
+    fn run_again(self, run: impl FnOnce(&dyn Fn())) {
+        run(&|| self.run());
+        self.check(2);
+    }
+
     /// Checks that every task ran once in each of `runs` runs.
     ///
     /// # Panics
     ///
     /// If a task did not.
-    pub fn check(self, runs: u64) {
+    fn check(self, runs: u64) {
         let changes: u64 = self.data.into_iter().map(|datum| datum.into_inner().expect("nothing failed")).sum();
         assert_eq!(changes, runs * self.path.changes, "{}", self.path.name);
         let counted = if self.path.changes == 0 { self.path.tasks } else { 0 };
