@@ -1,7 +1,7 @@
 //! The paths whose instructions are counted: task graphs with almost empty bodies, on one worker.
 //!
-//! The program runs each once under valgrind. `ceilings.toml` has the maximum number of instructions
-//! per task.
+//! The program runs each once under valgrind. `ceilings.toml` has the maximum number of
+//! instructions per task.
 #![forbid(unsafe_code)]
 
 pub mod ceilings;

@@ -1,6 +1,6 @@
 //! Counts the instructions per task of each path under callgrind, and compares them with the
-//! ceilings. With `--record`, writes new ceilings slightly above the counts. `.ci/instructions` runs
-//! it.
+//! ceilings. With `--record`, writes new ceilings slightly above the counts. `.ci/instructions`
+//! runs it.
 //!
 //! A child process runs each path twice. It counts the second run only: callgrind collects while
 //! [`counted`] runs.
