@@ -1,5 +1,7 @@
 //! Compound accesses: tuples of up to 20, `Vec`s, arrays and `Option`s.
 
+use std::mem::MaybeUninit;
+
 use super::{Accesses, Args, ArgsOf, Visitor};
 use crate::task::Form;
 
@@ -149,13 +151,19 @@ unsafe impl<'s, B, A: Accesses<'s, B>, const N: usize> Accesses<'s, B> for [A; N
     fn visit(&self, visitor: &mut impl Visitor) -> Self::Shape {
         std::array::from_fn(|i| self[i].visit(visitor))
     }
-    #[inline]
+    #[inline(always)]
     unsafe fn leaf<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Leaf
     where
         Self: 't,
     {
-        // SAFETY: as the caller promises.
-        std::array::from_fn(|i| unsafe { A::leaf(&shape[i], args) })
+        // Not `from_fn`: the compiler does not always inline it, and then all records are stored.
+        let mut leaf = [const { MaybeUninit::uninit() }; N];
+        for (place, shape) in leaf.iter_mut().zip(shape) {
+            // SAFETY: as the caller promises.
+            place.write(unsafe { A::leaf(shape, args) });
+        }
+        // SAFETY: each element was written.
+        unsafe { leaf.as_ptr().cast::<<Self as ArgsOf<'t>>::Leaf>().read() }
     }
     unsafe fn held<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Held
     where
@@ -185,7 +193,7 @@ unsafe impl<'s, B, A: Accesses<'s, B>> Accesses<'s, B> for Option<A> {
     fn visit(&self, visitor: &mut impl Visitor) -> Self::Shape {
         self.as_ref().map(|a| a.visit(visitor))
     }
-    #[inline]
+    #[inline(always)]
     unsafe fn leaf<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Leaf
     where
         Self: 't,
