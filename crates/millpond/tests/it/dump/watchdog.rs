@@ -13,7 +13,11 @@ use super::latch::latch;
 use crate::common::{alone, builder, limit};
 
 fn watched(workers: usize) -> Runtime {
-    builder(workers).inline(Inline::Never).watchdog(Duration::from_millis(20)).build().expect("in range")
+    watched_for(workers, Duration::from_millis(20))
+}
+
+fn watched_for(workers: usize, time: Duration) -> Runtime {
+    builder(workers).inline(Inline::Never).watchdog(time).build().expect("in range")
 }
 
 #[test]
@@ -31,12 +35,16 @@ fn it_names_a_body_that_keeps_its_worker() {
 #[ignore = "run by `it_names_a_body_that_keeps_its_worker`, in a process of its own"]
 fn a_body_keeps_its_worker() {
     limit(50, "a body", || {
-        let (rt, (body, latch)) = (watched(2), latch());
+        // On a busy machine, a thread may not run for tens of milliseconds. That is no long body.
+        let (rt, (body, latch)) = (watched_for(2, Duration::from_millis(500)), latch());
         rt.scope(|s| {
             let latch = latch;
             s.task("long").index([7]).priority(1).spawn((), move |()| body());
             latch.entered();
-            (0..100).for_each(|_| drop(s.task("short").spawn((), |()| ())));
+            for _ in 0..100 {
+                let short = s.task("short").spawn((), |()| ());
+                s.wait(short).expect("it does not fail");
+            }
             _ = std::io::stdin().read_line(&mut String::new());
             latch.open();
         })
