@@ -117,6 +117,7 @@ pub fn runtime_args(registry: &Registry) -> Vec<Arg> {
             .help(help)
             .value_parser(PossibleValuesParser::new(family.names(registry)))
     }));
+    args.push(tuning::theft_arg());
     args
 }
 

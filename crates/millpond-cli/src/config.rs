@@ -3,9 +3,10 @@
 use crate::args::MAX_WINDOW;
 use crate::failure::Failure;
 use crate::families::{Family, MEMORY, POOL, SCHEME};
-use crate::tuning::{Tuning, not_with_stack};
+use crate::tuning::{self, Tuning, not_with_stack};
 use clap::ArgMatches;
 use millpond::catalogue::{self, AnyRuntime, Names, Registry};
+use millpond::stack::Theft;
 use millpond::{BuildError, Builder, Inline, Runtime, StackEngine};
 use millpond_workloads::matrix::memory;
 use millpond_workloads::{PoolParts, RunsOn};
@@ -24,6 +25,8 @@ pub struct Config {
     deterministic: bool,
     window: usize,
     pin: bool,
+    /// How thieves of a dataflow stack steal, if given, and its name.
+    theft: Option<(&'static str, Theft)>,
     tuning: Tuning,
     /// For Collections: preconditions and blocked steps, and the item table if given.
     collections: Option<([String; 2], Option<String>)>,
@@ -47,11 +50,13 @@ impl Config {
     fn read(runs_on: RunsOn, matches: &ArgMatches, registry: &Registry) -> Result<Self, Failure> {
         let word = |name, default: &str| matches.get_one::<String>(name).map_or(default, String::as_str).to_owned();
         let size = |name| matches.get_one::<u64>(name).map(|n| *n as usize);
+        let scheme = member(matches, &SCHEME);
         let this = Self {
             registry: registry.clone(),
             runs_on,
             workers: size("workers").unwrap_or_else(default_workers),
-            scheme: member(matches, &SCHEME),
+            theft: tuning::theft(matches, &scheme)?,
+            scheme,
             pool: member(matches, &POOL),
             memory: member(matches, &MEMORY),
             deterministic: matches.get_flag("deterministic"),
@@ -93,6 +98,7 @@ impl Config {
     fn build_by(&self, change: impl FnOnce(Builder) -> Builder) -> Result<AnyRuntime, Failure> {
         let builder = Runtime::builder().workers(self.workers).window(self.window);
         let builder = self.tuning.apply(builder.deterministic(self.deterministic).pin(self.pin));
+        let builder = builder.theft(self.theft.map_or(Theft::default(), |(_, theft)| theft));
         let names = Names { scheme: &self.scheme, pool: &self.pool, memory: &self.memory };
         let built = self.registry.build_of(change(builder), names, self.tuning.params());
         built.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
@@ -127,6 +133,7 @@ impl Config {
             named.iter().flat_map(|(family, name)| [format!("--{}", family.option), (*name).clone()]).collect();
         args.extend(self.deterministic.then(|| "--deterministic".to_owned()));
         args.extend(self.pin.then(|| "--pin".to_owned()));
+        args.extend(self.theft.into_iter().flat_map(|(name, _)| ["--theft".to_owned(), name.to_owned()]));
         args
     }
 
@@ -150,6 +157,9 @@ impl Config {
                 config["item_table"] = json!(table);
             }
         }
+        if let Some((name, _)) = self.theft {
+            config["theft"] = json!(name);
+        }
         for (option, value) in self.tuning.given() {
             config[option.replace('-', "_")] = value.clone();
         }
@@ -167,12 +177,13 @@ impl Config {
             _ => format!(", pool {}, memory {}", self.pool, self.memory),
         };
         format!(
-            "{} workers, scheme {}{parts}, window {}{}{}{}{}",
+            "{} workers, scheme {}{parts}, window {}{}{}{}{}{}",
             self.workers,
             self.scheme,
             self.window,
             if self.deterministic { ", deterministic" } else { "" },
             if self.pin { ", pinned" } else { "" },
+            self.theft.map_or(String::new(), |(name, _)| format!(", theft {name}")),
             self.collections.as_ref().map_or(String::new(), |([preconditions, blocked], table)| {
                 let table = table.as_ref().map_or(String::new(), |table| format!(", item-table {table}"));
                 format!(", preconditions {preconditions}, blocked {blocked}{table}")

@@ -48,8 +48,9 @@ pub fn not_applicable(workload: &Workload, matches: &ArgMatches) -> Result<(), F
         ("need", "preconditions"),
         ("item-table", "table of items"),
     ];
-    const OF_RUNTIMES: [(&str, &str); 6] = [
+    const OF_RUNTIMES: [(&str, &str); 7] = [
         ("scheme", "dependences"),
+        ("theft", "dataflow stack"),
         ("window", "window"),
         ("inline", "tasks that run at their spawn"),
         ("stack-size", "stacks"),

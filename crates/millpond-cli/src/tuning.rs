@@ -1,4 +1,4 @@
-//! The options of `run` and `profile` that tune a pool or a runtime.
+//! The options that tune a pool or a runtime. All but `--theft` are of `run` and `profile` only.
 
 use crate::args::integer;
 use crate::failure::Failure;
@@ -6,7 +6,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches};
 use millpond::catalogue::Row;
 use millpond::pool::params::{Filling, LockKind, Params, Share};
-use millpond::{Builder, Idle, Inline};
+use millpond::stack::Theft;
+use millpond::{Builder, Idle, Inline, StackEngine};
 use serde_json::{Value, json};
 
 /// The minimum and maximum stack of a body that may wait, in bytes, as in the runtime's builder.
@@ -31,6 +32,8 @@ const LOCKS: &[(&str, LockKind)] = &[("system", LockKind::System), ("spin", Lock
 const IDLES: &[(&str, Idle)] = &[("hybrid", Idle::Hybrid), ("busy", Idle::Busy), ("sleep", Idle::Sleep)];
 const INLINES: &[(&str, Inline)] = &[("auto", Inline::Auto), ("always", Inline::Always), ("never", Inline::Never)];
 
+const THEFTS: &[(&str, Theft)] = &[("chains", Theft::Chains), ("paper", Theft::Paper)];
+
 /// The default stack of a body that may wait.
 const DEFAULT_STACK: usize = 2 << 20;
 
@@ -47,6 +50,26 @@ pub fn args() -> [Arg; 8] {
         words("inline", INLINES, "Whether a ready leaf runs at its spawn [default: auto]"),
         integer("stack-size", "BYTES", STACKS.0, STACKS.1, "Stack size of a body that may wait [default: 2097152]"),
     ]
+}
+
+/// The option that chooses the thieves of a dataflow stack.
+pub fn theft_arg() -> Arg {
+    words("theft", THEFTS, "How thieves choose victims, and how much they take (stack) [default: chains]")
+}
+
+/// The given choice of thieves, with its name. Only the scheme `stack` has one.
+pub fn theft(matches: &ArgMatches, scheme: &str) -> Result<Option<(&'static str, Theft)>, Failure> {
+    let given = matches.get_one::<String>("theft");
+    let Some(&(name, theft)) = given.and_then(|given| THEFTS.iter().find(|(name, _)| name == given)) else {
+        return Ok(None);
+    };
+    if scheme != StackEngine::NAME {
+        return Err(Failure::Usage(format!(
+            "--theft {name} needs --scheme {}: with the scheme {scheme}, workers steal from a pool",
+            StackEngine::NAME
+        )));
+    }
+    Ok(Some((name, theft)))
 }
 
 fn words<T>(name: &'static str, choices: &'static [(&'static str, T)], help: &'static str) -> Arg {
@@ -191,5 +214,6 @@ mod tests {
         assert_eq!((queues, threshold), (4, 4));
         assert_eq!((filling, share, lock), (FILLINGS[0].1, SHARES[0].1, LOCKS[0].1));
         assert_eq!((Idle::default(), Inline::default()), (IDLES[0].1, INLINES[0].1));
+        assert_eq!(Theft::default(), THEFTS[0].1);
     }
 }

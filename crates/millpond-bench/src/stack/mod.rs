@@ -1,20 +1,21 @@
 //! Measures the cost of an unstolen task and its causes, and the delay until a task is given away
-//! ([DDS](crate#sources) Theorem 1). Also compares the ends of a stack at which thieves may begin.
+//! ([DDS](crate#sources) Theorem 1). Also compares kinds of thieves.
 
-mod ends;
 mod point;
 mod shapes;
 mod tasks;
+mod thieves;
 
 use clap::{Arg, ArgMatches};
 use millpond_cli::suites::{Failure, MAX_WORKERS, Progress, Row, Suite, integer, names, wants};
 use shapes::SHAPES;
 use std::iter;
+use thieves::{COMPARISONS, Comparison};
 
 /// The suite's entry in the table.
 pub const SUITE: Suite = Suite::new(
     "stack",
-    "A task on the dataflow stack, by accesses, number and depth; when others are given away; the ends of the scan",
+    "A task on the dataflow stack, by accesses, number and depth; when others are given away; kinds of thieves",
     args,
     measure,
 );
@@ -23,10 +24,12 @@ pub const SUITE: Suite = Suite::new(
 const MAX_TASKS: u64 = 100_000_000;
 
 fn args() -> Vec<Arg> {
-    let all = SHAPES.iter().map(|shape| shape.name).chain([ends::NAME]);
+    let all = SHAPES.iter().map(|shape| shape.name).chain(COMPARISONS.iter().map(|compared| compared.name));
+    // Each comparison has the default stack, too.
+    let others = COMPARISONS.iter().flat_map(|compared| compared.schemes().skip(1));
     vec![
         names("shape", all, "Measure these tasks only; may be repeated"),
-        names("scheme", shapes::SCHEMES.into_iter().chain([ends::NEWEST]), "Measure this scheme only; may be repeated"),
+        names("scheme", shapes::SCHEMES.into_iter().chain(others), "Measure this scheme only; may be repeated"),
         integer(
             "tasks",
             "N",
@@ -34,7 +37,7 @@ fn args() -> Vec<Arg> {
             MAX_TASKS,
             format!("Sizes with more tasks are left out, or cut down [default: {MAX_TASKS}]"),
         ),
-        integer("workers", "N", 2, MAX_WORKERS, "Workers where thieves begin at either end [default: 2]"),
+        integer("workers", "N", 2, MAX_WORKERS, "Workers where kinds of thieves are compared [default: 2]"),
     ]
 }
 
@@ -52,16 +55,21 @@ impl Request<'_> {
         wants(self.matches, option, name)
     }
 
+    /// The chosen comparisons of thieves.
+    fn comparisons(&self) -> impl Iterator<Item = &'static Comparison> {
+        COMPARISONS.iter().filter(|compared| self.wants("shape", compared.name))
+    }
+
     /// Checks that every given option applies to one of the shapes.
     fn require_something_of_each(&self) -> Result<(), Failure> {
-        let ends = self.wants("shape", ends::NAME);
-        if self.matches.contains_id("workers") && !ends {
-            let says = format!("--workers is for --shape {}: the other shapes have one worker or two", ends::NAME);
+        if self.matches.contains_id("workers") && self.comparisons().next().is_none() {
+            let shapes: Vec<_> = COMPARISONS.iter().map(|compared| format!("--shape {}", compared.name)).collect();
+            let says = format!("--workers is for {}: the other shapes have one worker or two", shapes.join(" and "));
             return Err(Failure::Usage(says));
         }
-        let of_ends = ends::schemes().filter(|_| ends);
+        let compared = self.comparisons().flat_map(Comparison::schemes);
         let shapes = SHAPES.iter().filter(|shape| self.wants("shape", shape.name));
-        let mut measured: Vec<_> = shapes.flat_map(|shape| shape.schemes()).copied().chain(of_ends).collect();
+        let mut measured: Vec<_> = shapes.flat_map(|shape| shape.schemes()).copied().chain(compared).collect();
         measured.sort_unstable();
         measured.dedup();
         let mut given = self.matches.get_many::<String>("scheme").into_iter().flatten();
@@ -77,8 +85,8 @@ fn measure(matches: &ArgMatches, reps: usize) -> Result<Vec<Row>, Failure> {
     let request = Request { matches, most, reps, progress: Progress::new() };
     request.require_something_of_each()?;
     let mut rows = shapes::measure(&request)?;
-    if request.wants("shape", ends::NAME) {
-        rows.extend(ends::measure(&request)?);
+    for compared in request.comparisons() {
+        rows.extend(compared.measure(&request)?);
     }
     Ok(rows)
 }

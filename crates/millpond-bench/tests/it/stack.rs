@@ -7,6 +7,9 @@ use serde_json::Value;
 const FIELDS: &str =
     "shape runtime config params tasks reps median_seconds min_seconds ns_per_task worker_shares verified";
 
+/// The counts of steals that every row has.
+const STOLEN: &str = "steals thefts closures_per_theft";
+
 fn keys(object: &Value) -> Vec<&str> {
     object.as_object().expect("an object").keys().map(String::as_str).collect()
 }
@@ -36,7 +39,7 @@ fn number(row: &Value, field: &str) -> f64 {
 /// several.
 #[track_caller]
 fn of_stack(shape: &str, varied: &str, sizes: &[u64], schemes: &[&str]) {
-    let rows = rows(&format!("stack --shape {shape} --tasks 3000 --reps 1"), &format!("{varied} scheme steals"));
+    let rows = rows(&format!("stack --shape {shape} --tasks 3000 --reps 1"), &format!("{varied} scheme {STOLEN}"));
     let found = rows.iter().map(|row| (row[varied].as_u64().expect("a size"), row["scheme"].as_str().expect("a name")));
     assert!(found.eq(sizes.iter().flat_map(|size| schemes.iter().map(|scheme| (*size, *scheme)))), "{rows:?}");
     for row in &rows {
@@ -48,6 +51,8 @@ fn of_stack(shape: &str, varied: &str, sizes: &[u64], schemes: &[&str]) {
         assert!(number(row, "median_seconds") > 0.0 || matches!(shape, "give" | "behind"), "{row}");
         assert!(number(row, "tasks") <= 3000.0, "{row}");
         assert!(number(&row["config"], "workers") > 1.0 || number(row, "steals") == 0.0, "{row}");
+        // Only a stack has thefts.
+        assert_eq!(row["thefts"].is_number(), row["scheme"] == "stack", "{row}");
     }
 }
 
@@ -69,7 +74,7 @@ fn stack_of_parents() {
 
 #[test]
 fn stack_from_both_ends() {
-    let rows = rows("stack --shape ends --workers 3 --tasks 3000 --reps 2", "program scheme steals");
+    let rows = rows("stack --shape ends --workers 3 --tasks 3000 --reps 2", &format!("program scheme {STOLEN}"));
     let programs = ["fib", "fib-uncut", "nqueens", "knary", "stencil"];
     assert_eq!(rows.len(), 2 * programs.len());
     for (both, program) in rows.chunks(2).zip(programs) {
@@ -81,12 +86,34 @@ fn stack_from_both_ends() {
     }
 }
 
+/// One closure per theft. A worker may run a closure that it has stolen from a stack of its own,
+/// which counts as a theft only.
+#[test]
+fn stack_with_the_thieves_of_the_paper() {
+    let compared = rows("stack --shape thefts --workers 3 --tasks 3000 --reps 2", &format!("program scheme {STOLEN}"));
+    let programs = ["fib", "fib-uncut", "nqueens", "knary", "stencil", "stencil-10000", "matmul"];
+    assert_eq!(compared.len(), 2 * programs.len());
+    for (both, program) in compared.chunks(2).zip(programs) {
+        assert!(both.iter().all(|row| row["program"] == program && row["shape"] == "thefts"), "{both:?}");
+        assert_eq!([&both[0]["scheme"], &both[1]["scheme"]], ["stack", "stack-paper"]);
+        assert_eq!([&both[0]["config"]["theft"], &both[1]["config"]["theft"]], ["chains", "paper"]);
+        assert!(both[0]["tasks"] == both[1]["tasks"] && both[0]["params"] == both[1]["params"], "{both:?}");
+        let closures = both[1]["closures_per_theft"].as_f64().unwrap_or(1.0);
+        assert!(closures > 0.0 && closures <= 1.0, "{both:?}");
+    }
+    let only =
+        rows("stack --shape thefts --tasks 100 --reps 1 --scheme stack-paper", &format!("program scheme {STOLEN}"));
+    assert!(only.iter().all(|row| row["scheme"] == "stack-paper") && only.len() == programs.len(), "{only:?}");
+}
+
 #[test]
 fn stack_of_what_is_not_measured() {
     let refused = |line: &str, says: &str| fails(&line.split(' ').collect::<Vec<_>>(), 2, says);
-    let workers = "--workers is for --shape ends: the other shapes have one worker or two";
+    let workers = "--workers is for --shape ends and --shape thefts: the other shapes have one worker or two";
     refused("stack --shape accesses --workers 4", workers);
     let newest = "--scheme stack-newest: these shapes are measured on parked, stack";
     refused("stack --shape depth --scheme stack --scheme stack-newest", newest);
+    let paper = "--scheme stack-paper: these shapes are measured on stack, stack-newest";
+    refused("stack --shape ends --scheme stack-paper", paper);
     refused("stack --shape ends --scheme parked", "--scheme parked: these shapes are measured on stack, stack-newest");
 }

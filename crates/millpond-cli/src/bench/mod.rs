@@ -133,7 +133,7 @@ pub static SUITES: &[Suite] = &[
     },
     Suite::elsewhere(
         "stack",
-        "A task on the dataflow stack, by accesses, number and depth; when others are given away; the ends of the scan",
+        "A task on the dataflow stack, by accesses, number and depth; when others are given away; kinds of thieves",
     ),
     Suite::elsewhere(
         "reductions",

@@ -112,6 +112,7 @@ fn any_pool_with_any_manager_for_the_synthetic_algorithm() {
 fn what_says_nothing_to_a_task_pool_is_refused() {
     for (option, what) in [
         ("--scheme list", "--scheme: synthetic has no dependences"),
+        ("--theft paper", "--theft: synthetic has no dataflow stack"),
         ("--window 5", "--window: synthetic has no window"),
         ("--deterministic", "--deterministic: synthetic has no order to keep"),
         ("--pin", "--pin: synthetic has no workers of a runtime's"),

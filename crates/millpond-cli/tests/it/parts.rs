@@ -42,6 +42,38 @@ fn the_stack_replaces_pool_and_memory_manager() {
     assert_eq!(run["verified"], true);
 }
 
+#[test]
+fn thieves_of_the_stack() {
+    for theft in ["chains", "paper"] {
+        let options = format!("--scheme stack --theft {theft}");
+        for line in
+            ["run fib --n 15", "run cholesky --n 200 --tile 50", "run porting --tasks 500", "profile fib --n 12"]
+        {
+            assert_eq!(tuned(&format!("{line} {options}")), json!({ "theft": theft }), "{line}");
+        }
+        let text = words(&format!("run fib --n 9 --verbose {options}")).stdout;
+        assert!(text.contains(&format!(", theft {theft}")), "{text}");
+        // `bytes` runs a separate process with the same options.
+        for suite in ["cost --shape chain --tasks 100000", "bytes --shape own --tasks 1000"] {
+            let bench = json(&format!("bench {suite} --reps 1 {options} --json"));
+            assert_eq!(
+                (&bench["rows"][0]["config"]["theft"], &bench["rows"][0]["verified"]),
+                (&json!(theft), &json!(true))
+            );
+        }
+    }
+    let refused = |line: &str, says: &str| fails(&line.split(' ').collect::<Vec<_>>(), 2, says);
+    for command in ["run fib", "profile fib", "bench cost", "run porting"] {
+        for (given, scheme) in [("", "parked"), (" --scheme list", "list")] {
+            let says = format!("needs --scheme stack: with the scheme {scheme}, workers steal from a pool");
+            refused(&format!("{command} --theft paper{given}"), &format!("--theft paper {says}"));
+            refused(&format!("{command} --theft chains{given}"), &format!("--theft chains {says}"));
+        }
+    }
+    let unknown = "unknown theft 'papers'; the nearest valid: paper; all: chains, paper";
+    refused("run fib --scheme stack --theft papers", unknown);
+}
+
 /// The fields of the configuration that not every configuration has.
 fn tuned(line: &str) -> Value {
     let run = json(&format!("{line} --workers 2 --json"));

@@ -12,9 +12,9 @@ use crate::handle::bound::Bound;
 use crate::record::Recorder;
 use crate::runtime::engine::Engine;
 use crate::sync::Mutex;
-#[cfg(feature = "stack")]
-use crate::worker::config::End;
 use crate::worker::config::{self, Config, Inline, LEAST_STACK, MOST_STACK, MOST_WORKERS};
+#[cfg(feature = "stack")]
+use crate::worker::config::{End, Theft};
 use crate::worker::engine::Choices;
 use crate::worker::fiber;
 use crate::worker::seats::Shared;
@@ -301,6 +301,27 @@ impl Builder {
     #[cfg(feature = "stack")]
     pub fn steal_from(mut self, end: End) -> Self {
         self.config.steal_from = end;
+        self
+    }
+
+    /// How thieves choose their victims and how many closures they take at once, for the
+    /// [`StackEngine`](crate::StackEngine). The default is [`Theft::Chains`]. It affects how often
+    /// tasks are stolen, never the result. Needs the Cargo feature `stack`.
+    ///
+    /// ```
+    /// use millpond::stack::Theft;
+    /// use millpond::{Runtime, Spawn, StackEngine};
+    ///
+    /// let builder = Runtime::builder().workers(2).theft(Theft::Paper);
+    /// let rt: Runtime<StackEngine> = builder.build_with()?;
+    /// rt.scope(|s| (0..100).for_each(|_| drop(s.spawn((), |()| ()))))?;
+    /// // No theft takes several tasks.
+    /// assert!(rt.counts().iter().all(|worker| worker.steals <= worker.thefts));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "stack")]
+    pub fn theft(mut self, theft: Theft) -> Self {
+        self.config.theft = theft;
         self
     }
 

@@ -11,6 +11,6 @@ pub(crate) use crate::stack::layout::local::fits as fits_in_stack;
 pub(crate) use crate::stack::owner::spawn::frames_of;
 pub(crate) use crate::stack::thief::search::Thief;
 pub(crate) use crate::stack::thief::stacks::Stacks;
-pub use crate::worker::config::End;
+pub use crate::worker::config::{End, Theft};
 pub(crate) use engine::StackEngine;
 pub(crate) use thief::policy;

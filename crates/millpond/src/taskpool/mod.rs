@@ -239,6 +239,7 @@ impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
         let counts = |counters: &CachePadded<Counters>| WorkerCounts {
             tasks: counters.tasks.load(Relaxed),
             steals: counters.steals.load(Relaxed),
+            thefts: 0,
         };
         self.counters.iter().map(counts).collect()
     }

@@ -65,6 +65,21 @@ pub enum End {
     Newest,
 }
 
+#[cfg(feature = "stack")]
+/// How a thief of a dataflow stack chooses its victim, and how many closures it takes at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Theft {
+    /// A thief tries the stack of its last theft first, and then all others, from a random one on.
+    /// If its earlier stolen leaves were short, it takes several closures at once: as many as last
+    /// for 100 µs, at most 128. They may be a chain, in which each waits for the one before it. The
+    /// thief leaves the next closures to the owner, because the owner would soon reach them.
+    #[default]
+    Chains,
+    /// As in the paper ([DDS](crate#sources) §2 to §4): a thief draws each victim at random, all
+    /// stacks with the same probability. It takes one closure, the first ready one that it finds.
+    Paper,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(crate) workers: usize,
@@ -80,6 +95,8 @@ pub(crate) struct Config {
     pub(crate) inline: Inline,
     #[cfg(feature = "stack")]
     pub(crate) steal_from: End,
+    #[cfg(feature = "stack")]
+    pub(crate) theft: Theft,
     pub(crate) pin: bool,
     pub(crate) stack_size: usize,
     /// How many completions a worker collects before it counts them.
@@ -124,6 +141,8 @@ impl Default for Config {
             inline: Inline::default(),
             #[cfg(feature = "stack")]
             steal_from: End::default(),
+            #[cfg(feature = "stack")]
+            theft: Theft::default(),
             pin: false,
             stack_size: DEFAULT_STACK,
             tally_batch: 16,

@@ -132,6 +132,7 @@ unsafe impl<E: WorkerEngine> Send for Worker<E> {}
 struct Counters {
     tasks: AtomicU64,
     steals: AtomicU64,
+    thefts: AtomicU64,
 }
 
 /// A version that a prepare retired while no task used it, and the place in reference order of the
@@ -147,21 +148,26 @@ pub(crate) type Retired = (NonNull<Version>, u64);
 /// let rt = Runtime::builder().workers(1).build()?;
 /// let four = rt.scope(|s| s.wait(s.nest((), |s, ()| s.wait(s.spawn((), |()| 4)))))???;
 /// // A parent's body counts as its children's do; alone, a worker steals nothing.
-/// assert_eq!((four, rt.counts()), (4, vec![WorkerCounts { tasks: 2, steals: 0 }]));
+/// assert_eq!((four, rt.counts()), (4, vec![WorkerCounts { tasks: 2, ..WorkerCounts::default() }]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerCounts {
     /// How many task bodies it ran.
     pub tasks: u64,
-    /// How often it took tasks from another worker. It takes several at a time if there are many.
+    /// How often it took tasks from another worker's part of a pool. It takes several at a time if
+    /// there are many. Tasks that it stole from a dataflow stack and ran count one by one.
     pub steals: u64,
+    /// How often it took tasks from a dataflow stack. One theft may take several tasks. 0 under
+    /// other engines.
+    pub thefts: u64,
 }
 
 impl WorkerCounts {
     pub(crate) fn add(&mut self, other: WorkerCounts) {
         self.tasks += other.tasks;
         self.steals += other.steals;
+        self.thefts += other.thefts;
     }
 }
 
@@ -228,7 +234,8 @@ impl<E: WorkerEngine> Worker<E> {
 
     pub(crate) fn counts(&self) -> WorkerCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        WorkerCounts { tasks: read(&self.counters.tasks), steals: read(&self.counters.steals) }
+        let Counters { tasks, steals, thefts } = &*self.counters;
+        WorkerCounts { tasks: read(tasks), steals: read(steals), thefts: read(thefts) }
     }
 
     /// Counts without a read-modify-write: only this worker writes.
@@ -248,6 +255,11 @@ impl<E: WorkerEngine> Worker<E> {
     /// Counts a steal from another worker.
     pub(crate) fn count_steal(&self) {
         Self::bump(&self.counters.steals);
+    }
+
+    /// Counts a theft from a dataflow stack.
+    pub(crate) fn count_theft(&self) {
+        Self::bump(&self.counters.thefts);
     }
 
     #[inline]

@@ -45,6 +45,7 @@ mod stack;
 mod stack_compact;
 mod stack_parents;
 mod stack_thefts;
+mod stack_thieves;
 mod stacks_of_bodies;
 mod stage;
 mod starvation;

@@ -29,7 +29,7 @@ impl Worker<StackEngine> {
         if began < frames.ahead_after.get() {
             return false;
         }
-        let request = Request::by_owner(self.tasks.thief.batch(), takes_reserved);
+        let request = Request::by_owner(self.closures_per_theft(), takes_reserved);
         let Some(batch) = frames.owner_lock().alone(|| self.scan(frames, request)) else {
             let now = clock::ticks();
             frames.ahead_after.set(now + REST * now.saturating_sub(began));

@@ -2,7 +2,8 @@
 //! §2, §3): the end of a stack where a thief begins, which accesses conflict, and random victims.
 //!
 //! `search` says which stack a thief of the runtime scans first, and `adaptive` how much it takes.
-//! A simulated thief draws a new victim for each request.
+//! A simulated thief draws a new victim for each request, as the runtime's does under
+//! [`Theft::Paper`](crate::stack::Theft).
 
 use crate::depend::Mode;
 use crate::pool::random::{Draw, XorShift};

@@ -42,6 +42,10 @@
 //! it and leaves it again where it was (a parent, where only leaves may run: `room`). If the scan
 //! saw it taken, the record says so.
 //!
+//! Under [`Theft::Paper`], a thief scans some stacks that it draws, and may miss the one that holds
+//! work. The argument does not change: a thief that goes to sleep (W2) and the sentinel (W4, W5)
+//! check all stacks.
+//!
 //! If W2 finds a sentinel, the worker sleeps without a timeout and relies on that sentinel. If the
 //! fence of the sentinel's W3, W4 or W5 comes after S3, the sentinel sees what S3 has seen. If it
 //! comes before S3, W2 finds no sentinel.
@@ -63,10 +67,13 @@ use crate::sync::atomic::Ordering::SeqCst;
 use crate::sync::atomic::fence;
 use crate::sync::barrier;
 use crate::worker::Worker;
+use crate::worker::config::Theft;
 use crate::worker::slack::OnTime;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 /// How long the sentinel sleeps. If a long body begins now, thieves get the ready closures behind
 /// it after this time.
@@ -79,6 +86,11 @@ const NAPS_BEFORE_REST: u32 = 60;
 /// A worker that waits for an unannounced event sleeps one [`NAP`] longer after each
 /// [`NAPS_BEFORE_REST`] naps, up to this many.
 const MAX_NAPS: u32 = 32;
+
+/// Under [`Theft::Paper`], a thief draws one victim for each stack that there is, and at most this
+/// many, before it checks whether something else has arrived. Finding a drawn stack in the list
+/// takes O(stacks).
+const MAX_DRAWS: usize = 16;
 
 /// A worker's data as a thief.
 #[derive(Debug)]
@@ -119,9 +131,10 @@ impl Thief {
         self.naps.set(0);
     }
 
-    /// How many closures it takes at once, if the owner does not have to scan for them.
-    pub(in crate::stack) fn batch(&self) -> u64 {
-        self.steal_policy.borrow().several()
+    /// Draws one of the stacks in the list, each with the same probability.
+    fn draw(&self, stacks: usize) -> usize {
+        // The excluded number is no stack: a thief may steal from every stack in the list.
+        self.victims.borrow_mut().pick(stacks + 1, stacks)
     }
 
     /// Whether the thief may scan a stack now. It may always scan a stack without an owner.
@@ -156,42 +169,65 @@ impl Worker<StackEngine> {
         if count == 0 {
             return false;
         }
-        // `count` is the excluded number: a thief may steal from every stack in the list.
-        let first = self.tasks.thief.victims.borrow_mut().pick(count + 1, count);
-        // SAFETY: stacks live as long as the runtime.
-        let last = self.tasks.thief.last.get().map(|frames| unsafe { frames.as_ref() });
-        let mut victims = last.into_iter().chain(stacks.iter().skip(first)).chain(stacks.iter().take(first));
+        let thief = &self.tasks.thief;
         let mut looked = false;
-        let found = victims.any(|frames| {
+        let steals = |frames: &Frames| {
             if !frames.may_have_work() || !frames.is_new() {
                 return false;
             }
-            self.tasks.thief.quiet.set(0);
-            self.tasks.thief.naps.set(0);
-            let looks = self.tasks.thief.is_due(frames, now);
+            thief.quiet.set(0);
+            thief.naps.set(0);
+            let looks = thief.is_due(frames, now);
             looked |= looks;
             looks && self.steal_from(frames)
-        });
+        };
+        let found = match self.shared().config.theft {
+            Theft::Chains => {
+                let first = thief.draw(count);
+                // SAFETY: stacks live as long as the runtime.
+                let last = thief.last.get().map(|frames| unsafe { frames.as_ref() });
+                last.into_iter().chain(stacks.iter().skip(first)).chain(stacks.iter().take(first)).any(steals)
+            }
+            Theft::Paper => {
+                let mut victims = (0..count.min(MAX_DRAWS)).filter_map(|_| stacks.iter().nth(thief.draw(count)));
+                victims.any(steals)
+            }
+        };
         if looked && !found {
-            self.tasks.thief.note(false);
+            thief.note(false);
         }
         found
     }
 
+    /// How many closures this worker takes at once, if the owner does not have to scan for them.
+    pub(in crate::stack) fn closures_per_theft(&self) -> u64 {
+        match self.shared().config.theft {
+            Theft::Chains => self.tasks.thief.steal_policy.borrow().several(),
+            Theft::Paper => 1,
+        }
+    }
+
+    /// How many closures this worker asks an owner for.
+    fn wish(&self) -> u64 {
+        match self.shared().config.theft {
+            Theft::Chains => self.tasks.thief.steal_policy.borrow().wish(),
+            Theft::Paper => 1,
+        }
+    }
+
     fn steal_from(&self, frames: &Frames) -> bool {
-        let (wish, several) = {
-            let steal_policy = self.tasks.thief.steal_policy.borrow();
-            (steal_policy.wish(), steal_policy.several())
-        };
+        let (several, theft) = (self.closures_per_theft(), self.shared().config.theft);
         let batch = frames.owner_lock().visit(
-            wish,
-            |owner| match owner {
-                Owner::InABody => self.scan(frames, Request::behind(several)),
-                Owner::None => self.scan(frames, Request::first(several)),
+            self.wish(),
+            |owner| match (owner, theft) {
+                (Owner::InABody, Theft::Chains) => self.scan(frames, Request::behind(several)),
+                // The paper's thief also takes the owner's next closure.
+                (Owner::InABody, Theft::Paper) | (Owner::None, _) => self.scan(frames, Request::first(several)),
             },
             || frames.inline_subtrees.goes_on(),
         );
         let Some(batch) = batch else { return false };
+        self.count_theft();
         self.tasks.thief.last.set(Some(frames.into()));
         if self.log.is_on() {
             self.log.note(What::StoleClosures { closures: batch.count as u32 });

@@ -14,6 +14,7 @@
 use std::sync::LazyLock;
 
 use millpond::catalogue::Names;
+use millpond::stack::Theft;
 use millpond::{Idle, Inline};
 
 use super::program::*;
@@ -84,6 +85,8 @@ fn config(rng: &mut Rng, calm: bool) -> Config {
         inline: rng.pick(&[Inline::Auto, Inline::Auto, Inline::Never, Inline::Always]),
         idle: rng.pick(&[Idle::Hybrid, Idle::Hybrid, Idle::Hybrid, Idle::Sleep]),
         stack_size: rng.pick(&[128 << 10, 256 << 10]),
+        // From numbers of its own, so that the other choices of a seed stay the same.
+        theft: Rng::new(rng.clone().next()).pick(&[Theft::Chains, Theft::Paper]),
         deterministic: rng.percent(15),
         dumps: rng.percent(15),
         names,

@@ -8,6 +8,7 @@
 use std::fmt;
 
 use millpond::catalogue::{AnyRuntime, Names};
+use millpond::stack::Theft;
 use millpond::{Builder, Idle, Inline, Runtime};
 
 /// A runtime of the program.
@@ -18,6 +19,7 @@ pub struct Config {
     pub inline: Inline,
     pub idle: Idle,
     pub stack_size: usize,
+    pub theft: Theft,
     pub deterministic: bool,
     pub dumps: bool,
     pub names: Names<'static>,
@@ -31,6 +33,7 @@ impl Config {
             .inline(self.inline)
             .idle(self.idle)
             .stack_size(self.stack_size)
+            .theft(self.theft)
             .deterministic(self.deterministic)
             .dumps(self.dumps);
         AnyRuntime::build(builder, self.names).expect("every choice is in its range")

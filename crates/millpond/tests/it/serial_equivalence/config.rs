@@ -1,6 +1,7 @@
 //! The runtimes that programs are run on.
 
 use millpond::catalogue::{AnyRuntime, Names};
+use millpond::stack::Theft;
 use millpond::{Builder, Idle, Inline, Runtime};
 
 use crate::common::rng::Rng;
@@ -16,6 +17,8 @@ pub struct Config {
     pub inline: Inline,
     pub idle: Idle,
     pub stack_size: usize,
+    /// How thieves steal, on a dataflow stack.
+    pub theft: Theft,
     /// Whether the runtime records its tasks, and another thread dumps them meanwhile.
     pub dumps: bool,
     /// Whether the program's root is a session, if it can be one.
@@ -38,6 +41,7 @@ impl Config {
             inline: rng.pick(&[Inline::Never, Inline::Auto, Inline::Always]),
             idle: rng.pick(&[Idle::Sleep, Idle::Hybrid, Idle::Hybrid]),
             stack_size: rng.pick(&[128 << 10, 256 << 10, 2 << 20]),
+            theft: Theft::default(),
             session: rng.percent(20),
             dumps: false,
             names: Names::default(),
@@ -52,6 +56,7 @@ impl Config {
             config.names = rng.pick(&Names::star().skip(1).collect::<Vec<_>>());
         }
         config.rename_bytes = rng.pick(&[u64::MAX, 0, 1000]);
+        config.theft = rng.pick(&[Theft::Chains, Theft::Paper]);
         config
     }
 
@@ -70,6 +75,7 @@ impl Config {
             .inline(self.inline)
             .idle(self.idle)
             .stack_size(self.stack_size)
+            .theft(self.theft)
             .dumps(self.dumps);
         AnyRuntime::build(builder, self.names).expect("every choice is in its range")
     }
