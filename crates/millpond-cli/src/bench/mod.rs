@@ -92,7 +92,7 @@ impl Suite {
                 let config = Config::new(matches, registry)?;
                 suite(&Request { matches, config, reps: reps(), progress: Progress::new() })
             }
-            Measure::Pools(suite) => suite(&pools::Request::new(matches, registry, reps())),
+            Measure::Pools(suite) => suite(&pools::Request::new(matches, registry, reps())?),
             Measure::Own(suite) => suite(matches, reps()),
             Measure::Elsewhere => Err(elsewhere::run(self.name, matches)),
         }

@@ -64,11 +64,15 @@ pub fn print_json(suite: &str, rows: &[Row]) -> Result<(), Failure> {
     print(&json!({ "suite": suite, "rows": rows }).to_string())
 }
 
-/// Prints a table for people: the fields that differ between rows.
+/// The fields that tables leave out: equal in all rows, or counts whose quotient is shown.
+const NOT_IN_TABLES: [&str; 7] =
+    ["runtime", "config", "params", "min_seconds", "counted_tasks", "l1_misses", "ll_misses"];
+
+/// Prints a table for people.
 pub fn print_table(rows: &[Row]) -> Result<(), Failure> {
     let mut table = Table::new();
     table.load_style(UTF8_BORDERS_ONLY);
-    let shown = |name: &str| !matches!(name, "runtime" | "config" | "params" | "min_seconds");
+    let shown = |name: &str| !NOT_IN_TABLES.contains(&name);
     for (k, row) in rows.iter().enumerate() {
         let fields: Vec<_> = row.json().into_iter().filter(|(name, _)| shown(name)).collect();
         if k == 0 {

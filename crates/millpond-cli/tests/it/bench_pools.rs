@@ -1,9 +1,10 @@
 //! The suites of `millpond bench` that measure every pool with every memory manager, with small
 //! sizes.
 
-use crate::common::{Dir, fails, json, words};
+use crate::common::{Dir, Ran, fails, json, words};
 use millpond::catalogue::{MEMORY, POOLS};
 use serde_json::Value;
+use std::process::Command;
 
 const FIELDS: [&str; 11] = [
     "shape",
@@ -130,4 +131,114 @@ fn wrong_arguments() {
     fails(&["bench", "memory", "--memory", "dgbkoff"], 2, &unknown("memory manager 'dgbkoff'", nearest, &managers));
     fails(&["bench", "pools", "--k", "0"], 2, "invalid value '0' for '--k <K>': expected 1..=40");
     fails(&["bench", "memory", "--shape", "dq9"], 2, &unknown("shape 'dq9'", "dq8", &["average", "dq8", "default"]));
+}
+
+/// The fields of `--counters`.
+const OF_COUNTERS: [&str; 6] =
+    ["l1_misses_per_task", "ll_misses_per_task", "counters", "counted_tasks", "l1_misses", "ll_misses"];
+
+/// The start of the error on a machine with neither method.
+const NO_WAY: &str = "error: --counters: no way to count cache misses: perf_event: ";
+
+/// The output and the rows of a suite with `--counters`; `None` if this machine cannot count.
+#[track_caller]
+fn counted(line: &str, adds: &[&str]) -> Option<(Ran, Vec<Value>)> {
+    let ran = words(&format!("bench {line} --counters --json"));
+    if ran.stderr.starts_with(NO_WAY) {
+        assert_eq!((ran.status, ran.stdout.as_str()), (1, ""), "{ran:?}");
+        eprintln!("skipped: {}", ran.stderr);
+        return None;
+    }
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let bench: Value = serde_json::from_str(&ran.stdout).expect("one object");
+    let rows = bench["rows"].as_array().expect("rows").clone();
+    for row in &rows {
+        let keys: Vec<_> = row.as_object().expect("an object").keys().map(String::as_str).collect();
+        assert_eq!(keys, FIELDS.iter().chain(adds).chain(&OF_COUNTERS).copied().collect::<Vec<_>>());
+        assert!(["perf_event", "cachegrind"].contains(&text(row, "counters")), "{row}");
+    }
+    Some((ran, rows))
+}
+
+/// Checks a counted row.
+#[track_caller]
+fn has_misses(row: &Value) {
+    let [tasks, l1, last_level] = ["counted_tasks", "l1_misses", "ll_misses"].map(|field| number(row, field));
+    // With 1000 tasks or more, memory for tasks is touched for the first time.
+    assert!(tasks >= 1000.0 && l1 > 0.0 && last_level >= 0.0, "{row}");
+    assert!((number(row, "l1_misses_per_task") - l1 / tasks).abs() < 1e-9, "{row}");
+    assert!((number(row, "ll_misses_per_task") - last_level / tasks).abs() < 1e-9, "{row}");
+}
+
+/// The tasks in a queue of order first in, first out are old when they run. So they are no longer
+/// in the cache (TP Table 6: about 4000 times the misses with one thread).
+#[test]
+fn misses_of_pools() {
+    let line = "pools --k 17 --f 0 --reps 1 --workers 1 --shape best --memory bs --pool dq8 --pool sq3";
+    let Some((_, rows)) = counted(line, &OF_POOLS) else { return };
+    rows.iter().for_each(has_misses);
+    let of =
+        |pool: &str| rows.iter().find(|row| text(row, "pool") == pool).map(|row| number(row, "l1_misses_per_task"));
+    let (last_first, first_first) = (of("dq8").expect("a row"), of("sq3").expect("a row"));
+    assert!(first_first > 2.0 * last_first, "{rows:?}");
+}
+
+#[test]
+fn misses_of_managers() {
+    let line = "memory --k 16 --f 0 --reps 1 --workers 2 --memory bs --shape dq8 --shape default";
+    let Some((_, rows)) = counted(line, &["memory", "workers", "relative", "rank_sum_p"]) else { return };
+    assert_eq!(rows.len(), 2);
+    rows.iter().for_each(has_misses);
+}
+
+/// Cachegrind has no time for a second row. The processor counts all rows while it measures them.
+#[test]
+fn rows_that_do_not_fit_have_no_misses() {
+    let line = "pools --k 16 --f 0 --reps 1 --seconds 1 --workers 1 --memory bs --shape best --pool sq1 --pool sq4";
+    let Some((ran, rows)) = counted(line, &OF_POOLS) else { return };
+    let without = rows.iter().filter(|row| row["l1_misses"].is_null()).count();
+    if text(&rows[0], "counters") == "perf_event" {
+        assert_eq!((without, ran.stderr.as_str()), (0, ""));
+    } else {
+        // A fast machine may count both.
+        let says = "the cache misses of 1 of 2 rows fit into 0.5 s (half of --seconds)";
+        assert_eq!(without == 1, ran.stderr.contains(says), "{ran:?}");
+        assert!(without <= 1, "{ran:?}");
+    }
+    for row in rows.iter().filter(|row| row["l1_misses"].is_null()) {
+        let values =
+            ["l1_misses_per_task", "ll_misses_per_task", "counted_tasks", "ll_misses"].map(|field| &row[field]);
+        assert!(values.iter().all(|value| value.is_null()), "{row}");
+    }
+}
+
+#[test]
+fn without_valgrind_only_the_processor_can_count() {
+    let line = "bench pools --k 6 --f 0 --reps 1 --workers 1 --shape best --memory bs --pool dq8 --counters --json";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_millpond"));
+    // No program is found there.
+    let output = command.args(line.split(' ')).env("PATH", "/nonexistent").output().expect("it runs");
+    let [stdout, stderr] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
+    if output.status.success() {
+        assert!(stdout.contains(r#""counters":"perf_event""#) && stderr.is_empty(), "{stdout}{stderr}");
+    } else {
+        assert_eq!((output.status.code(), stdout.as_str()), (Some(1), ""), "{stderr}");
+        assert!(stderr.starts_with(NO_WAY) && stderr.lines().count() == 1, "{stderr}");
+        assert!(stderr.ends_with("; cachegrind: valgrind is not installed\n"), "{stderr}");
+    }
+}
+
+/// Without the option there is no field of it, and nothing runs under valgrind.
+#[test]
+fn the_table_has_the_misses_of_a_task() {
+    let line = "bench pools --k 16 --f 0 --reps 1 --workers 1 --shape best --memory bs --pool dq8";
+    let plain = words(line);
+    assert!(plain.status == 0 && !plain.stdout.contains("misses"), "{plain:?}");
+    let ran = words(&format!("{line} --counters"));
+    if ran.status == 0 {
+        assert!(ran.stdout.contains("l1_misses_per_task") && ran.stdout.contains("ll_misses_per_task"), "{ran:?}");
+        assert!(!ran.stdout.contains("counted_tasks"), "{ran:?}");
+    } else {
+        assert!(ran.stderr.starts_with(NO_WAY), "{ran:?}");
+    }
 }

@@ -1,5 +1,5 @@
-//! `bench pools`: each pool with its best manager ([TP](crate#sources) Tables 5 and 7), and the
-//! effect of its parameters.
+//! `bench pools`: each pool with its best manager ([TP](crate#sources) Tables 5 and 7, with
+//! `--counters` 6 and 9), and the effect of its parameters.
 
 use super::cell::Cell;
 use super::compare::{fields, sorted};
@@ -29,21 +29,35 @@ fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
     let swept = if request.wants("shape", SWEEP) { sweep::points(request) } else { Vec::new() };
     let products = cells.len();
     cells.extend(swept.iter().map(|swept| swept.cell.clone()));
-    request.measure(&mut cells);
-    let (products, measured) = cells.split_at(products);
-    let mut rows = best(request, products);
+    request.measure(&mut cells)?;
+    let fastest = fastest(request, &cells[..products]);
+    let shown = fastest.iter().copied().chain(products..cells.len());
+    request.count(&mut cells, shown.map(|cell| vec![cell]))?;
+    let measured = &cells[products..];
+    let mut rows = best(request, &cells[..products], &fastest);
     rows.extend(swept.iter().zip(measured).map(|(swept, cell)| swept_row(request, swept, cell, measured)));
     Ok(rows)
 }
 
+/// The index of each pool's fastest cell, for each number of workers.
+fn fastest(request: &Request, cells: &[Cell]) -> Vec<usize> {
+    let mut fastest = Vec::new();
+    for &workers in &request.workers {
+        for &pool in &request.pools {
+            let of_pool = (0..cells.len()).filter(|&cell| cells[cell].workers == workers && cells[cell].pool == pool);
+            fastest.extend(of_pool.min_by(|&a, &b| cells[a].median().total_cmp(&cells[b].median())));
+        }
+    }
+    fastest
+}
+
 /// The sorted pools for each number of workers, as in Table 5. The speed-up is relative to the best
 /// with one worker, as in Table 7.
-fn best(request: &Request, cells: &[Cell]) -> Vec<Row> {
+fn best(request: &Request, cells: &[Cell], fastest: &[usize]) -> Vec<Row> {
     let alone: Vec<_> = cells.iter().filter(|cell| cell.workers == 1).map(Cell::median).collect();
     let mut rows = Vec::new();
     for &workers in &request.workers {
-        let of = |pool: &str| sorted(cells.iter().filter(|cell| cell.workers == workers && cell.pool == pool));
-        let order = sorted(request.pools.iter().filter_map(|pool| of(pool).first().copied()));
+        let order = sorted(fastest.iter().map(|&cell| &cells[cell]).filter(|cell| cell.workers == workers));
         for cell in &order {
             let speed_up = (!alone.is_empty()).then(|| least(&alone) / cell.median());
             rows.push(row(request, BEST, cell, order[0], [Value::Null, Value::Null], json!(speed_up)));
@@ -67,7 +81,7 @@ fn row(
     speed_up: Value,
 ) -> Row {
     let [relative, p] = fields(cell, with);
-    let extra = vec![
+    let mut extra = vec![
         ("pool", json!(cell.pool)),
         ("workers", json!(cell.workers)),
         ("memory", json!(cell.memory)),
@@ -77,5 +91,6 @@ fn row(
         p,
         ("speed_up", speed_up),
     ];
+    extra.extend(request.fields(cell));
     cell.row(shape, request.load, extra)
 }

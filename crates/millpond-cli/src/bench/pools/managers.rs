@@ -25,7 +25,9 @@ fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
     let shapes: Vec<_> = SHAPES.into_iter().filter(|shape| request.wants("shape", shape)).collect();
     let mut cells = request.product();
     cells.retain(|cell| shapes.iter().any(|shape| is_of(shape, cell.pool)));
-    request.measure(&mut cells);
+    request.measure(&mut cells)?;
+    let counted = cells_of_rows(request, &shapes, &cells);
+    request.count(&mut cells, counted)?;
     let mut rows = Vec::new();
     for shape in shapes {
         rows.extend(request.workers.iter().flat_map(|&workers| of_shape(request, shape, workers, &cells)));
@@ -38,6 +40,23 @@ fn is_of(shape: &str, pool: &str) -> bool {
     if shape == AVERAGE { POOLS[1..].iter().any(|row| row.name == pool) } else { pool == shape }
 }
 
+/// The indices of the cells of each row. Rows of few cells come first, so that the time suffices
+/// for as many rows as possible.
+fn cells_of_rows(request: &Request, shapes: &[&str], cells: &[Cell]) -> Vec<Vec<usize>> {
+    let mut rows = Vec::new();
+    for shape in shapes {
+        for &workers in &request.workers {
+            for &memory in &request.managers {
+                let is_one = |cell: &Cell| cell.workers == workers && cell.memory == memory && is_of(shape, cell.pool);
+                rows.push((0..cells.len()).filter(|&cell| is_one(&cells[cell])).collect::<Vec<_>>());
+            }
+        }
+    }
+    rows.retain(|cells| !cells.is_empty());
+    rows.sort_by_key(Vec::len);
+    rows
+}
+
 /// The sorted managers.
 fn of_shape(request: &Request, shape: &'static str, workers: usize, cells: &[Cell]) -> Vec<Row> {
     let of = |memory: &str| {
@@ -48,7 +67,8 @@ fn of_shape(request: &Request, shape: &'static str, workers: usize, cells: &[Cel
     let order = sorted(&averages);
     let row = |cell: &&Cell| {
         let extra = vec![("memory", json!(cell.memory)), ("workers", json!(workers))];
-        cell.row(shape, request.load, extra.into_iter().chain(fields(cell, order[0])).collect())
+        let extra = extra.into_iter().chain(fields(cell, order[0])).chain(request.fields(cell));
+        cell.row(shape, request.load, extra.collect())
     };
     order.iter().map(row).collect()
 }

@@ -9,18 +9,23 @@
 mod best;
 mod cell;
 mod compare;
+mod counters;
 mod managers;
 mod sweep;
 
 use super::options::{cores, names, numbers, wants};
 use super::row::Row;
-use crate::args::{MAX_WORKERS, integer};
+use crate::args::{MAX_WORKERS, flag, integer};
+use crate::failure::Failure;
 use crate::progress::Progress;
 use cell::Cell;
 use clap::{Arg, ArgAction, ArgMatches};
+use counters::Method;
+use counters::cachegrind::Cachegrind;
 use millpond::catalogue::{self, Registry};
 use millpond::pool::params::Params;
 use millpond_workloads::synthetic::Params as Load;
+use serde_json::Value;
 use std::time::Instant;
 
 pub use best::SUITE as POOLS_SUITE;
@@ -43,15 +48,17 @@ pub struct Request<'a> {
     managers: Vec<&'static str>,
     reps: usize,
     seconds: f64,
+    /// How to count cache misses, if asked for.
+    counters: Option<Method>,
     progress: Progress,
 }
 
 impl<'a> Request<'a> {
-    /// Reads the common options of these suites.
-    pub fn new(matches: &'a ArgMatches, registry: &'a Registry, reps: usize) -> Self {
+    /// Reads the common options of these suites. Fails if there is no way to count cache misses.
+    pub fn new(matches: &'a ArgMatches, registry: &'a Registry, reps: usize) -> Result<Self, Failure> {
         let number = |name, default| matches.get_one::<u64>(name).copied().unwrap_or(default);
         let workers = numbers(matches, "workers", &powers_of_two(cores() as u64));
-        Self {
+        Ok(Self {
             matches,
             registry,
             load: Load { k: number("k", K), f: number("f", F) },
@@ -60,8 +67,9 @@ impl<'a> Request<'a> {
             managers: chosen(matches, "memory", registry.memory()),
             reps,
             seconds: number("seconds", SECONDS) as f64,
+            counters: if matches.get_flag("counters") { Some(Method::new()?) } else { None },
             progress: Progress::new(),
-        }
+        })
     }
 
     /// Whether a repeatable option has the name, or was not given.
@@ -81,23 +89,69 @@ impl<'a> Request<'a> {
     }
 
     /// Measures all cells, interleaved, for all repetitions or until the time is over. Each is
-    /// measured at least once.
-    fn measure(&self, cells: &mut [Cell]) {
+    /// measured at least once. Cachegrind gets half of the time, for its own runs.
+    fn measure(&self, cells: &mut [Cell]) -> Result<(), Failure> {
         let started = Instant::now();
+        let counted = matches!(self.counters, Some(Method::PerfEvent));
+        let seconds = if self.cachegrind().is_some() { self.seconds / 2.0 } else { self.seconds };
         for rep in 1..=self.reps {
             let so_far = started.elapsed().as_secs_f64();
-            if rep > 1 && so_far * rep as f64 / (rep - 1) as f64 > self.seconds {
-                eprintln!("{} of {} repetitions fit into {} s (--seconds)", rep - 1, self.reps, self.seconds);
-                return;
+            if rep > 1 && so_far * rep as f64 / (rep - 1) as f64 > seconds {
+                let half = if self.cachegrind().is_some() { "half of " } else { "" };
+                eprintln!("{} of {} repetitions fit into {seconds} s ({half}--seconds)", rep - 1, self.reps);
+                return Ok(());
             }
             // The order rotates, so that no cell is always first.
             let first = (rep - 1) * cells.len() / self.reps;
             let (before, from) = cells.split_at_mut(first);
             for cell in from.iter_mut().chain(before) {
                 self.progress.say(|| format!("{}: {rep} of {}", cell.name(), self.reps));
-                cell.measure(self.registry, self.load);
+                cell.measure(self.registry, self.load, counted)?;
             }
         }
+        Ok(())
+    }
+
+    fn cachegrind(&self) -> Option<&Cachegrind> {
+        match &self.counters {
+            Some(Method::Cachegrind(cachegrind)) => Some(cachegrind),
+            Some(Method::PerfEvent) | None => None,
+        }
+    }
+
+    /// Counts the cache misses of rows under cachegrind, if it is the method. Each row has the
+    /// indices of its cells. The first row is always counted. Then rows are counted while they are
+    /// expected to end within half of `--seconds`.
+    fn count(&self, cells: &mut [Cell], rows: impl IntoIterator<Item = Vec<usize>>) -> Result<(), Failure> {
+        let Some(cachegrind) = self.cachegrind() else { return Ok(()) };
+        let (started, seconds) = (Instant::now(), self.seconds / 2.0);
+        let (mut counted, mut left_out, mut runs) = (0, 0, 0_usize);
+        for row in rows {
+            let open: Vec<_> = row.into_iter().filter(|&cell| cells[cell].misses.is_none()).collect();
+            let expected = started.elapsed().as_secs_f64() * (runs + open.len()) as f64 / runs.max(1) as f64;
+            if runs > 0 && !open.is_empty() && expected > seconds {
+                left_out += 1;
+                continue;
+            }
+            for index in open {
+                let cell = &mut cells[index];
+                self.progress.say(|| format!("{}: counts cache misses", cell.name()));
+                let failed = |error| Failure::Failed(format!("--counters: {}: cachegrind: {error}", cell.name()));
+                cell.misses = Some(cachegrind.misses(cell, self.load).map_err(failed)?);
+                runs += 1;
+            }
+            counted += 1;
+        }
+        if left_out > 0 {
+            let all = counted + left_out;
+            eprintln!("the cache misses of {counted} of {all} rows fit into {seconds} s (half of --seconds)");
+        }
+        Ok(())
+    }
+
+    /// The fields of a cell's cache misses; none without `--counters`.
+    fn fields(&self, cell: &Cell) -> Vec<(&'static str, Value)> {
+        self.counters.as_ref().map_or_else(Vec::new, |method| method.fields(cell.misses))
     }
 }
 
@@ -126,5 +180,6 @@ pub fn args(registry: &Registry) -> Vec<Arg> {
         integer("k", "K", 1, 40, format!("Initial tasks [default: {K}]")),
         integer("f", "F", 0, 1_000_000, format!("Length of a task, in hundreds of steps [default: {F}]")),
         integer("seconds", "S", 1, 1_000_000, seconds),
+        flag("counters", "Count cache misses, too: by perf_event, or by cachegrind if the system refuses it"),
     ]
 }

@@ -79,7 +79,7 @@ pub fn points(request: &Request) -> Vec<Swept> {
                 points.extend(parameter.values.iter().map(|(value, set)| {
                     let mut params = Params::default();
                     set(&mut params);
-                    let cell = Cell::new(workers, pool, MEMORY[0].name, params);
+                    let cell = Cell::new(workers, pool, MEMORY[0].name, params).with_set(parameter.name, value);
                     Swept { parameter: parameter.name, value, cell, default }
                 }));
             }
@@ -91,7 +91,29 @@ pub fn points(request: &Request) -> Vec<Swept> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use millpond::catalogue::POOLS;
+    use crate::config::Config;
+    use crate::run::named;
+    use millpond::catalogue::{POOLS, Registry};
+    use millpond_workloads::RunsOn;
+
+    /// So that cachegrind runs the same parts.
+    #[test]
+    fn run_takes_the_options_of_each_point() {
+        let registry = Registry::default();
+        for Parameter { name, pools, values } in &PARAMETERS {
+            for (pool, value) in pools.iter().flat_map(|pool| values.iter().map(move |(value, _)| (pool, value))) {
+                let options = Cell::new(2, pool, "bs", Params::default()).with_set(name, value).options();
+                let line = ["millpond", "run", "synthetic"].into_iter().chain(options.iter().map(String::as_str));
+                let matches = crate::args::command(&registry).try_get_matches_from(line).expect("arguments");
+                let (_, matches) = named(matches.subcommand_matches("run").expect("run")).expect("a workload");
+                let config = Config::of(RunsOn::TaskPool, matches, &registry).expect("a pool with this parameter");
+                let config = config.json();
+                let given = config[format!("pool_{name}")].to_string();
+                assert_eq!(given.trim_matches('"'), *value, "{options:?}");
+                assert_eq!((&config["pool"], &config["memory"]), (&(*pool).into(), &"bs".into()), "{options:?}");
+            }
+        }
+    }
 
     #[test]
     fn the_first_value_of_each_parameter_is_the_default_one() {

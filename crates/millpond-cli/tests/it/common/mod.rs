@@ -2,7 +2,7 @@
 
 mod program;
 
-pub use program::{Dir, fails, json, run as millpond, words};
+pub use program::{Dir, Ran, fails, json, run as millpond, words};
 
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_millpond");
