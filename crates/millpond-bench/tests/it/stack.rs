@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// The fields that every row has.
 const FIELDS: &str =
-    "shape runtime config params tasks reps median_seconds min_seconds ns_per_task worker_shares verified";
+    "shape runtime config params tasks reps seconds median_seconds min_seconds ns_per_task worker_shares verified";
 
 fn keys(object: &Value) -> Vec<&str> {
     object.as_object().expect("an object").keys().map(String::as_str).collect()

@@ -5,13 +5,14 @@ use crate::common::{Dir, fails, json, words};
 use millpond::catalogue::{MEMORY, POOLS};
 use serde_json::Value;
 
-const FIELDS: [&str; 11] = [
+const FIELDS: [&str; 12] = [
     "shape",
     "runtime",
     "config",
     "params",
     "tasks",
     "reps",
+    "seconds",
     "median_seconds",
     "min_seconds",
     "ns_per_task",
