@@ -19,7 +19,7 @@ pub use crate::bench::{Suite, graph, rank_sum, spin};
 pub use crate::config::of_scheme;
 pub use crate::failure::Failure;
 pub use crate::progress::Progress;
-pub use crate::stats::{least, median};
+pub use crate::stats::{deviation, distribution, greatest, least, mean, median};
 
 use crate::bench::{self, SUITES};
 use millpond::catalogue::Registry;

@@ -2,7 +2,7 @@
 //! object accessed by all tasks.
 
 use millpond::depend::Mode;
-use millpond::{Handle, Reducer, Root, Spawn, Sum};
+use millpond::{Acc, Handle, Reducer, Root, Spawn, Sum};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, ThreadId};
@@ -18,7 +18,8 @@ pub enum Annotation {
     Concurrent,
     /// A sum of numbers.
     Scalar,
-    /// A sum of tiles.
+    /// A sum of tiles. The tasks of a worker share a copy, and the copies are combined in a tree
+    /// (§2.2).
     Object,
 }
 
@@ -39,7 +40,7 @@ const ENTRIES: usize = 256;
 /// The value that a `write` stores.
 const WRITTEN: u64 = 9;
 
-/// Adds tiles.
+/// Adds tiles. They are large, so that the runtime combines them in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Add;
 
@@ -49,12 +50,8 @@ impl Reducer<Vec<f64>> for Add {
     fn identity(&self, like: &Vec<f64>) -> Vec<f64> {
         vec![0.0; like.len()]
     }
-    fn combine(&self, into: &mut Vec<f64>, mut part: Vec<f64>) {
-        self.absorb(into, &mut part);
-    }
-    fn absorb(&self, into: &mut Vec<f64>, part: &mut Vec<f64>) -> bool {
-        into.iter_mut().zip(part).for_each(|(sum, x)| *sum += std::mem::take(x));
-        true
+    fn combine(&self, into: &mut Vec<f64>, part: Vec<f64>) {
+        into.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
     }
 }
 
@@ -66,6 +63,13 @@ pub struct Object {
     first: u64,
     /// Whether a reader found another value, or the object was not held.
     wrong: AtomicBool,
+}
+
+/// The tile that the artificial task leaves.
+fn first_tile() -> Vec<f64> {
+    let mut tile = vec![0.0; ENTRIES];
+    tile[0] = 1.0;
+    tile
 }
 
 /// Blocks an active task until all others are spawned.
@@ -102,18 +106,18 @@ impl Object {
         Self { number: Handle::new(0), tile: Handle::new(vec![0.0; ENTRIES]), first, wrong: AtomicBool::new(false) }
     }
 
-    /// Spawns the artificial active task ([TG](crate#sources) §5.2), which must not run at its
-    /// spawn.
+    /// Spawns the artificial active task ([TG](crate#sources) §5.2). It is a parent, because a
+    /// parent never runs at its spawn.
     pub fn hold<'s, S: Spawn<'s, Brand = Root>>(&'s self, s: &S, annotation: Annotation, gate: &'s Gate) {
         if annotation == Annotation::Object {
-            s.spawn(self.tile.inout(), |tile| {
+            s.nest(self.tile.inout(), |s, tile| {
                 self.held(gate.pass());
-                tile[0] += 1.0;
+                s.set(&tile, first_tile());
             });
         } else {
-            s.spawn(self.number.inout(), |number| {
+            s.nest(self.number.inout(), |s, number| {
                 self.held(gate.pass());
-                *number += 1;
+                s.set(&number, 1);
             });
         }
     }
@@ -137,16 +141,19 @@ impl Object {
                 (0..tasks).for_each(|_| drop(s.spawn(self.number.concurrent(), |n| self.check(n))));
             }
             Annotation::Scalar => (0..tasks).for_each(|_| drop(s.spawn(self.number.reduce(Sum), |n| self.count(n)))),
-            Annotation::Object => (0..tasks).for_each(|_| drop(s.spawn(self.tile.reduce(Add), |t| self.add(t)))),
+            Annotation::Object => (0..tasks).for_each(|_| drop(s.spawn(self.tile.accumulate(Add), |t| self.add(t)))),
         }
     }
 
-    /// Spawns readers of the data that the annotation is about.
-    pub fn readers<'s, S: Spawn<'s, Brand = Root>>(&'s self, s: &S, annotation: Annotation, tasks: u64) {
-        if annotation == Annotation::Object {
-            (0..tasks).for_each(|_| drop(s.spawn(self.tile.read(), |tile| self.check_tile(tile))));
-        } else {
-            self.spawn(s, Annotation::Read, tasks);
+    /// Spawns the generation before one of this annotation: readers of the same datum. Other
+    /// readers would join them, so there the tasks are `concurrent`, with the same body.
+    pub fn spawn_before<'s, S: Spawn<'s, Brand = Root>>(&'s self, s: &S, annotation: Annotation, tasks: u64) {
+        match annotation {
+            Annotation::Object => {
+                (0..tasks).for_each(|_| drop(s.spawn(self.tile.read(), |tile| self.check_tile(tile))));
+            }
+            Annotation::Read => self.spawn(s, Annotation::Concurrent, tasks),
+            _ => self.spawn(s, Annotation::Read, tasks),
         }
     }
 
@@ -183,8 +190,8 @@ impl Object {
     }
 
     #[inline(never)]
-    fn add(&self, tile: &mut [f64]) {
-        tile[0] += 1.0;
+    fn add(&self, mut tile: Acc<'_, Vec<f64>, Add>) {
+        tile.partial()[0] += 1.0;
     }
 
     /// Whether the object has the serial program's value after this number of tasks, and readers
@@ -204,7 +211,7 @@ impl Object {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use millpond::Runtime;
+    use millpond::{Inline, Runtime};
 
     #[test]
     fn tasks_that_did_not_run_are_noticed() {
@@ -219,6 +226,24 @@ mod tests {
             // The runtime counts the bodies that store nothing.
             let leaves_nothing = matches!(annotation, Annotation::None | Annotation::Read | Annotation::Concurrent);
             assert!(leaves_nothing || !after(0, 7), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_artificial_task_never_runs_at_its_spawn() {
+        for inline in [Inline::Never, Inline::Always] {
+            let runtime = Runtime::builder().workers(1).inline(inline).build().expect("a runtime");
+            for &(annotation, name, _) in ANNOTATIONS {
+                let (object, gate) = (Object::new(true), Gate::new());
+                let ran = runtime.scope(|s| {
+                    object.hold(s, annotation, &gate);
+                    object.spawn_before(s, annotation, 5);
+                    object.spawn(s, annotation, 7);
+                    gate.open();
+                });
+                ran.expect("nothing fails");
+                assert!(object.right(annotation, 7).expect("a value"), "{name}, {inline:?}");
+            }
         }
     }
 

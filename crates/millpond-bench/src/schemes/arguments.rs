@@ -3,10 +3,11 @@
 //! blackscholes.
 
 use super::annotation::Gate;
-use super::round::{Point, Program, measure};
-use super::slow_path::{held, ladder};
+use super::point::{Point, Program, Ran};
+use super::round::measure;
+use super::slow_path::{MAX_TASKS, held, ladder};
 use super::{Request, workers};
-use crate::cycles::{Timed, Watch};
+use crate::cycles::Watch;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction};
 use millpond::depend::Mode;
@@ -21,7 +22,7 @@ pub const SUITE: Suite = Suite::new(
     "args",
     "Every scheme: the slow path against the number of arguments",
     || super::args(args()),
-    |matches, reps| Request::new(matches, reps).measure(suite),
+    |matches, reps| Request::new(matches, reps)?.measure(suite),
 );
 
 /// Numbers of arguments, each compiled separately.
@@ -29,7 +30,6 @@ const COUNTS: [u64; 7] = [1, 2, 4, 8, 12, 16, 20];
 /// Arguments of blackscholes that tasks read. One more is written, and one is plain.
 const INPUTS: usize = 6;
 const TASKS: u64 = 1000;
-const MAX_TASKS: u64 = 100_000;
 
 fn args() -> Vec<Arg> {
     let counts = PossibleValuesParser::new(["1", "2", "4", "8", "12", "16", "20"]);
@@ -53,7 +53,7 @@ impl Program for Arguments {
         1 + self.tasks
     }
 
-    fn run<E: Engine>(&self, runtime: &Runtime<E>) -> Result<(Timed, bool), millpond::Error> {
+    fn run<E: Engine>(&self, runtime: &Runtime<E>) -> Result<Ran, millpond::Error> {
         match self.count {
             None => self.blackscholes(runtime),
             Some(1) => self.inouts::<E, 1>(runtime),
@@ -68,7 +68,7 @@ impl Program for Arguments {
 }
 
 impl Arguments {
-    fn inouts<E: Engine, const N: usize>(&self, runtime: &Runtime<E>) -> Result<(Timed, bool), millpond::Error> {
+    fn inouts<E: Engine, const N: usize>(&self, runtime: &Runtime<E>) -> Result<Ran, millpond::Error> {
         let (objects, gate): ([Handle<u64>; N], _) = (array::from_fn(|_| Handle::new(0)), Held::default());
         let watch = runtime.scope(|s| {
             gate.hold(s, &objects);
@@ -81,12 +81,12 @@ impl Arguments {
         })?;
         let timed = watch.stop();
         let found = objects.into_iter().map(Handle::into_inner).collect::<Result<Vec<_>, _>>()?;
-        Ok((timed, gate.held() && found.iter().all(|&n| n == self.tasks)))
+        Ok(Ran::new(timed, gate.held() && found.iter().all(|&n| n == self.tasks)))
     }
 
     /// PARSEC's blackscholes in the paper's version: a task has 8 arguments, of which 7 are
     /// annotated. All tasks have the same inputs.
-    fn blackscholes<E: Engine>(&self, runtime: &Runtime<E>) -> Result<(Timed, bool), millpond::Error> {
+    fn blackscholes<E: Engine>(&self, runtime: &Runtime<E>) -> Result<Ran, millpond::Error> {
         let (inputs, prices): ([_; INPUTS], _) = (array::from_fn(|n| Handle::new(n as u64)), Handle::unset());
         let gate = Held::default();
         let watch = runtime.scope(|s| {
@@ -101,7 +101,7 @@ impl Arguments {
         })?;
         let timed = watch.stop();
         let sum: u64 = (0..INPUTS as u64).sum();
-        Ok((timed, gate.held() && prices.into_inner()? == sum + self.tasks - 1))
+        Ok(Ran::new(timed, gate.held() && prices.into_inner()? == sum + self.tasks - 1))
     }
 }
 
@@ -127,7 +127,7 @@ impl Default for Held {
 impl Held {
     fn hold<'s, S: Spawn<'s, Brand = Root>>(&'s self, s: &S, objects: &[Handle<u64>]) {
         let all: Vec<_> = objects.iter().map(Handle::inout).collect();
-        s.spawn(all, |_| self.1.store(self.0.pass(), Relaxed));
+        s.nest(all, |_, _| self.1.store(self.0.pass(), Relaxed));
     }
 
     fn open(&self) {
@@ -143,16 +143,19 @@ fn suite(request: &Request) -> Result<Vec<Row>, Failure> {
     let counts = request.numbers("args", &COUNTS).into_iter().map(Some);
     // If numbers are given, blackscholes is skipped.
     let counts: Vec<_> = counts.chain((!request.matches.contains_id("args")).then_some(None)).collect();
-    let sizes = ladder(&[request.number("tasks", TASKS)]);
+    let tasks = request.number("tasks", TASKS);
+    let sizes = ladder(&[tasks]);
     let mut series = Vec::new();
     for workers in request.workers(&[1, 2]) {
+        let setting = held(request, workers, tasks + 1)?;
         series.extend(counts.iter().map(|&count| {
             let args = count.unwrap_or(INPUTS as u64 + 1);
             let point = |&(tasks, asked): &(u64, bool)| Point {
                 shape: if count.is_some() { "inout" } else { "blackscholes" },
                 mode: Some(if count.is_some() { Mode::Inout } else { Mode::Write }),
-                setting: held(workers),
+                setting,
                 tasks,
+                runs: 1,
                 weight: tasks as f64,
                 asked,
                 params: vec![("args", args), ("tasks", tasks)],
@@ -163,5 +166,5 @@ fn suite(request: &Request) -> Result<Vec<Row>, Failure> {
         }));
     }
     let all = measure(request, series)?;
-    Ok(all.iter().flat_map(|point| point.cells.iter().map(|cell| point.row(cell, Vec::new()))).collect())
+    Ok(all.iter().flat_map(|point| point.rows(request.against)).collect())
 }

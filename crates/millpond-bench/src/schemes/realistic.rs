@@ -6,12 +6,14 @@
 //! at its spawn, so that the schemes get the whole graph.
 
 use super::compare;
-use super::round::{Point, Program, Setting, measure};
+use super::point::{Point, Program, Ran};
+use super::round::measure;
+use super::setting::Rule;
 use super::{Request, cores, names, workers};
-use crate::cycles::{self, Timed, Watch};
+use crate::cycles::{self, Watch};
 use clap::{Arg, ArgAction};
 use millpond::depend::Mode;
-use millpond::{Engine, Handle, Inline, Runtime};
+use millpond::{Engine, Handle, Runtime};
 use millpond_cli::suites::{Failure, Row, Suite, graph::Graph, integer, spin};
 use serde_json::json;
 use std::cell::OnceCell;
@@ -26,7 +28,7 @@ pub const MATMUL: Suite = Suite::new(
             names("shape", MATMUL_SHAPES.iter().map(|shape| shape.0), "Measure this order only; may be repeated");
         args(integer("d", "D", 1, 128, "Tiles along a side: D^3 tasks [default: 128]"), Some(shapes))
     },
-    |matches, reps| Request::new(matches, reps).measure(|request| suite(request, MATMUL_SHAPES, ("d", 128))),
+    |matches, reps| Request::new(matches, reps)?.measure(|request| suite(request, MATMUL_SHAPES, ("d", 128))),
 );
 
 /// Fig. 14.
@@ -34,7 +36,7 @@ pub const CHOLESKY: Suite = Suite::new(
     "cholesky-graph",
     "Every scheme: delay of tasks in the graph of a Cholesky factorisation",
     || args(integer("t", "T", 1, 128, "Tiles along a side [default: 128]"), None),
-    |matches, reps| Request::new(matches, reps).measure(|request| suite(request, CHOLESKY_SHAPES, ("t", 128))),
+    |matches, reps| Request::new(matches, reps)?.measure(|request| suite(request, CHOLESKY_SHAPES, ("t", 128))),
 );
 
 /// A name, and a function making the graph from the number of tiles along a side.
@@ -77,7 +79,7 @@ impl Program for Run {
         self.graph.tasks()
     }
 
-    fn run<E: Engine>(&self, runtime: &Runtime<E>) -> Result<(Timed, bool), millpond::Error> {
+    fn run<E: Engine>(&self, runtime: &Runtime<E>) -> Result<Ran, millpond::Error> {
         let wanted = self.wanted.get_or_init(|| self.serial_data());
         let handles: Vec<_> = self.graph.start().into_iter().map(Handle::new).collect();
         let watch = Watch::start();
@@ -86,7 +88,7 @@ impl Program for Run {
         runtime.scope(|s| graph.spawn(s, &handles, spins))?;
         let timed = watch.stop();
         let found = handles.into_iter().map(Handle::into_inner).collect::<Result<Vec<_>, _>>()?;
-        Ok((timed, found == *wanted))
+        Ok(Ran::new(timed, found == *wanted))
     }
 
     fn serial(&self) -> Option<f64> {
@@ -98,19 +100,23 @@ impl Program for Run {
 }
 
 fn suite(request: &Request, shapes: &[Shape], (option, side): (&'static str, u64)) -> Result<Vec<Row>, Failure> {
-    let (side, sizes) = (request.number(option, side), request.numbers("cycles", &SIZES));
+    let (side, asked) = (request.number(option, side), request.numbers("cycles", &SIZES));
+    // Empty tasks predict the time of the others.
+    let empty = (!asked.contains(&0)).then_some((0, false));
+    let sizes: Vec<_> = empty.into_iter().chain(asked.into_iter().map(|cycles| (cycles, true))).collect();
     let steps_per_cycle = spin::steps_per_ns() / cycles::per_ns();
     let mut series = Vec::new();
     for &(shape, graph) in shapes.iter().filter(|shape| shapes.len() == 1 || request.wants("shape", shape.0)) {
         let graph = Rc::new(graph(side as u32));
         series.extend(request.workers(&[cores()]).into_iter().map(|workers| {
-            let point = |&cycles: &u64| Point {
+            let point = |&(cycles, asked): &(u64, bool)| Point {
                 shape,
                 mode: Some(Mode::Inout),
-                setting: Setting { workers, inline: Inline::Never, window: WINDOW },
+                setting: request.setting(workers, Rule::Never, WINDOW),
                 tasks: graph.tasks(),
+                runs: 1,
                 weight: graph.tasks() as f64 * (cycles as f64 + 1000.0),
-                asked: true,
+                asked,
                 params: vec![(option, side), ("cycles", cycles)],
                 labels: vec![("cycles", json!(cycles))],
                 program: Run {
@@ -122,5 +128,5 @@ fn suite(request: &Request, shapes: &[Shape], (option, side): (&'static str, u64
             sizes.iter().map(point).collect::<Vec<_>>()
         }));
     }
-    Ok(compare::rows(&measure(request, series)?))
+    Ok(compare::rows(request, &measure(request, series)?))
 }

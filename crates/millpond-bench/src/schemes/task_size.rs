@@ -3,12 +3,14 @@
 //! scheme and the pool, and may be stolen.
 
 use super::compare;
-use super::round::{Point, Program, Setting, measure};
+use super::point::{Point, Program, Ran};
+use super::round::measure;
+use super::setting::Rule;
 use super::{Request, cores, workers};
-use crate::cycles::{Timed, Watch};
+use crate::cycles::Watch;
 use clap::{Arg, ArgAction};
 use millpond::depend::Mode;
-use millpond::{Builder, Engine, Handle, Inline, Runtime, Spawn};
+use millpond::{Builder, Engine, Handle, Runtime, Spawn};
 use millpond_cli::suites::{
     Failure, Row, Suite, integer,
     spin::{self, spin},
@@ -22,7 +24,7 @@ pub const SUITE: Suite = Suite::new(
     "task-size",
     "Every scheme: delay and efficiency against the length of tasks that read",
     || super::args(args()),
-    |matches, reps| Request::new(matches, reps).measure(suite),
+    |matches, reps| Request::new(matches, reps)?.measure(suite),
 );
 
 /// The default lengths of the bodies, in nanoseconds.
@@ -30,13 +32,27 @@ const BODIES: [u64; 12] = [100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_0
 /// The work of a run, in nanoseconds, if the number of tasks is within its limits.
 const WORK_NS: u64 = 1_000_000_000;
 const MIN_TASKS: u64 = 1000;
-const MAX_TASKS: u64 = 100_000;
+const USUAL_TASKS: u64 = 100_000;
+/// The maximum number of tasks in a run.
+const MAX_TASKS: u64 = 10_000_000;
+/// The assumed time of a task beyond its body, in nanoseconds.
+const DELAY_NS: u64 = 100;
+/// Runs of so many tasks predict the time of the first point of a series.
+const PREDICTING: [u64; 2] = [1000, 10_000];
 
 fn args() -> Vec<Arg> {
     let body =
         integer("body-ns", "NS", 1, 1_000_000, "Measure this length only; may be repeated [default: 100..500000]");
     let tasks = "Tasks in a run [default: as many as work for 1 s, 1000..100000]";
-    vec![workers("the cores allowed"), body.action(ArgAction::Append), integer("tasks", "N", 1, 10_000_000, tasks)]
+    let objects = "Objects read in rotation; may be repeated [default: 1 and twice the workers]";
+    let seconds = "Choose the tasks so that a run takes about this time; the paper's runs take 1 to 10 s";
+    vec![
+        workers("the cores allowed"),
+        body.action(ArgAction::Append),
+        integer("objects", "N", 1, 1_000_000, objects).action(ArgAction::Append),
+        integer("tasks", "N", 1, MAX_TASKS, tasks),
+        integer("run-seconds", "S", 1, 1000, seconds).conflicts_with("tasks"),
+    ]
 }
 
 struct Readers {
@@ -64,7 +80,7 @@ impl Program for Readers {
         self.tasks
     }
 
-    fn run<E: Engine>(&self, runtime: &Runtime<E>) -> Result<(Timed, bool), millpond::Error> {
+    fn run<E: Engine>(&self, runtime: &Runtime<E>) -> Result<Ran, millpond::Error> {
         let wanted = self.wanted.get_or_init(|| self.all());
         let objects: Vec<_> = (0..self.objects).map(Handle::new).collect();
         let found: Vec<_> = (0..self.tasks).map(|_| AtomicU64::new(0)).collect();
@@ -76,7 +92,7 @@ impl Program for Readers {
             }
         })?;
         let timed = watch.stop();
-        Ok((timed, found.into_iter().map(AtomicU64::into_inner).eq(wanted.iter().copied())))
+        Ok(Ran::new(timed, found.into_iter().map(AtomicU64::into_inner).eq(wanted.iter().copied())))
     }
 
     fn serial(&self) -> Option<f64> {
@@ -86,27 +102,40 @@ impl Program for Readers {
     }
 }
 
+/// The tasks of a run with bodies of this length.
+fn tasks(request: &Request, workers: usize, body_ns: u64) -> u64 {
+    match request.matches.get_one::<u64>("run-seconds") {
+        // The work is shared by the workers.
+        Some(seconds) => (seconds * 1_000_000_000 * workers as u64 / (body_ns + DELAY_NS)).clamp(1, MAX_TASKS),
+        None => request.number("tasks", (WORK_NS / body_ns).clamp(MIN_TASKS, USUAL_TASKS)),
+    }
+}
+
 fn suite(request: &Request) -> Result<Vec<Row>, Failure> {
     let steps = spin::steps_per_ns();
+    let bodies = request.numbers("body-ns", &BODIES);
     let mut series = Vec::new();
     for workers in request.workers(&[cores()]) {
-        for (shape, objects) in [("one-object", 1), ("objects", 2 * workers as u64)] {
-            let point = |body_ns: u64| {
-                let tasks = request.number("tasks", (WORK_NS / body_ns).clamp(MIN_TASKS, MAX_TASKS));
-                Point {
-                    shape,
-                    mode: Some(Mode::Read),
-                    setting: Setting { workers, inline: Inline::Never, window: Builder::DEFAULT_WINDOW },
-                    tasks,
-                    weight: (tasks * (body_ns + 100)) as f64,
-                    asked: true,
-                    params: vec![("objects", objects), ("body_ns", body_ns), ("tasks", tasks)],
-                    labels: vec![("body_ns", json!(body_ns))],
-                    program: Readers { objects, tasks, spins: spin::steps(body_ns, steps), wanted: OnceCell::new() },
-                }
+        for objects in request.numbers("objects", &[1, 2 * workers as u64]) {
+            let point = |(body_ns, tasks, asked): (u64, u64, bool)| Point {
+                shape: if objects == 1 { "one-object" } else { "objects" },
+                mode: Some(Mode::Read),
+                setting: request.setting(workers, Rule::Never, Builder::DEFAULT_WINDOW),
+                tasks,
+                runs: 1,
+                weight: (tasks * (body_ns + DELAY_NS)) as f64,
+                asked,
+                params: vec![("objects", objects), ("body_ns", body_ns), ("tasks", tasks)],
+                labels: vec![("objects", json!(objects)), ("body_ns", json!(body_ns))],
+                program: Readers { objects, tasks, spins: spin::steps(body_ns, steps), wanted: OnceCell::new() },
             };
-            series.push(request.numbers("body-ns", &BODIES).into_iter().map(point).collect());
+            let asked: Vec<_> = bodies.iter().map(|&ns| (ns, tasks(request, workers, ns), true)).collect();
+            let first = asked.first().copied();
+            let fewer = first.into_iter().flat_map(|(ns, tasks, _)| {
+                PREDICTING.into_iter().filter(move |&n| 10 * n <= tasks).map(move |n| (ns, n, false))
+            });
+            series.push(fewer.chain(asked.iter().copied()).map(point).collect());
         }
     }
-    Ok(compare::rows(&measure(request, series)?))
+    Ok(compare::rows(request, &measure(request, series)?))
 }

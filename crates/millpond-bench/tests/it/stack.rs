@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// The fields that every row has.
 const FIELDS: &str =
-    "shape runtime config params tasks reps median_seconds min_seconds ns_per_task worker_shares verified";
+    "shape runtime config params tasks reps seconds median_seconds min_seconds ns_per_task worker_shares verified";
 
 /// The counts of steals that every row has.
 const STOLEN: &str = "steals thefts closures_per_theft";

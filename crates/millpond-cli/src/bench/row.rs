@@ -48,6 +48,7 @@ impl Row {
             ("params", Value::Object(params)),
             ("tasks", json!(self.tasks)),
             ("reps", json!(self.seconds.len())),
+            ("seconds", json!(self.seconds)),
             ("median_seconds", json!(middle)),
             ("min_seconds", json!(least(&self.seconds))),
             ("ns_per_task", json!(if self.tasks == 0 { 0.0 } else { middle * 1e9 / self.tasks as f64 })),
@@ -64,15 +65,18 @@ pub fn print_json(suite: &str, rows: &[Row]) -> Result<(), Failure> {
     print(&json!({ "suite": suite, "rows": rows }).to_string())
 }
 
-/// The fields that tables leave out: equal in all rows, or counts whose quotient is shown.
-const NOT_IN_TABLES: [&str; 7] =
-    ["runtime", "config", "params", "min_seconds", "counted_tasks", "l1_misses", "ll_misses"];
+/// The fields that tables leave out: equal in all rows, counts whose quotient is shown, or samples
+/// and their distribution, which are for programs.
+const NOT_IN_TABLES: [&str; 8] =
+    ["runtime", "config", "params", "counted_tasks", "l1_misses", "ll_misses", "seconds", "cdf"];
 
-/// Prints a table for people.
+/// Prints a table for people: the fields that differ between rows.
 pub fn print_table(rows: &[Row]) -> Result<(), Failure> {
     let mut table = Table::new();
     table.load_style(UTF8_BORDERS_ONLY);
-    let shown = |name: &str| !NOT_IN_TABLES.contains(&name);
+    // Statistics include the minimum ([TG](crate#sources) Table 2).
+    let has_mean = rows.iter().any(|row| row.extra.iter().any(|(name, _)| *name == "mean_seconds"));
+    let shown = |name: &str| !NOT_IN_TABLES.contains(&name) && (has_mean || name != "min_seconds");
     for (k, row) in rows.iter().enumerate() {
         let fields: Vec<_> = row.json().into_iter().filter(|(name, _)| shown(name)).collect();
         if k == 0 {
@@ -87,7 +91,9 @@ fn short(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Number(number) if number.is_f64() => {
-            format!("{:.4}", number.as_f64().unwrap_or_default())
+            let number = number.as_f64().unwrap_or_default();
+            // Times of short runs have few digits otherwise.
+            if number != 0.0 && number.abs() < 0.01 { format!("{number:.3e}") } else { format!("{number:.4}") }
         }
         Value::Array(values) => {
             values.iter().map(|v| format!("{:.2}", v.as_f64().unwrap_or_default())).collect::<Vec<_>>().join(" ")
@@ -96,7 +102,7 @@ fn short(value: &Value) -> String {
     }
 }
 
-/// Writes the rows as CSV. A value with parts (configuration, sizes, shares) is one field:
+/// Writes the rows as CSV. A value with parts (configuration, sizes, samples, shares) is one field:
 /// `name=value` pairs or values, separated by spaces.
 pub fn write_csv(file: &Path, rows: &[Row]) -> Result<(), Failure> {
     let mut text = String::new();
@@ -114,7 +120,7 @@ pub fn write_csv(file: &Path, rows: &[Row]) -> Result<(), Failure> {
 fn field(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(values) => values.iter().map(Value::to_string).collect::<Vec<_>>().join(" "),
+        Value::Array(values) => values.iter().map(field).collect::<Vec<_>>().join(" "),
         Value::Object(parts) => {
             parts.iter().map(|(name, part)| format!("{name}={}", field(part))).collect::<Vec<_>>().join(" ")
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// The fields that every row has.
 const FIELDS: &str =
-    "shape runtime config params tasks reps median_seconds min_seconds ns_per_task worker_shares verified";
+    "shape runtime config params tasks reps seconds median_seconds min_seconds ns_per_task worker_shares verified";
 
 fn keys(object: &Value) -> Vec<&str> {
     object.as_object().expect("an object").keys().map(String::as_str).collect()
@@ -118,7 +118,7 @@ fn rows_as_csv_and_as_a_table() {
     let text = std::fs::read_to_string(&file).expect("the rows");
     assert_eq!(text.lines().count(), 3);
     let columns: Vec<_> = text.lines().map(|line| line.split(',').count()).collect();
-    assert_eq!(columns, [16, 16, 16]);
+    assert_eq!(columns, [17, 17, 17]);
     // The table is printed, too.
     for word in ["efficiency", "metg50", "chains", "cholesky", "true"] {
         assert!(ran.stdout.contains(word), "{word}: {}", ran.stdout);

@@ -6,13 +6,14 @@ use millpond::catalogue::{MEMORY, POOLS};
 use serde_json::Value;
 use std::process::Command;
 
-const FIELDS: [&str; 11] = [
+const FIELDS: [&str; 12] = [
     "shape",
     "runtime",
     "config",
     "params",
     "tasks",
     "reps",
+    "seconds",
     "median_seconds",
     "min_seconds",
     "ns_per_task",

@@ -224,7 +224,7 @@ const TRACKERS: &[(Row, AnyScheme)] = &[
     tracker::<crate::depend::EmbeddedGraph>(
         "TG section 4.1.1",
         "generations of M and N: issue and release O(MN)",
-        "as graph, with lists through the accesses",
+        "as graph, with lists through the tags of the accesses",
     ),
     tracker::<crate::depend::Hypergraph>(
         "TG section 4.2, Fig. 3",

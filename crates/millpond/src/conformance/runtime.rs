@@ -11,7 +11,7 @@ use crate::{Engine, Handle, Inline, Kind, Runtime, Spawn, Sum, on_runtime};
 
 /// Tests a runtime of these parts. Random programs give the result of the serial program, and
 /// sessions, failures and cancellation work. The test uses several numbers of workers, windows, and
-/// rules for inline leaves.
+/// rules for inline leaves, with and without an issue to the scheme.
 ///
 /// Test your part first with default parts, then with others: a part relies on the contracts of the
 /// other two.
@@ -25,16 +25,17 @@ pub fn runtime(registry: &Registry, names: Names<'_>) {
     let seconds = 120;
     limit(seconds, format!("conformance of a runtime, {names}"), || {
         let whole = 4096;
-        for (workers, inline, window) in [
-            (1, Inline::Never, whole),
-            (2, Inline::Auto, whole),
-            (2, Inline::Never, 3),
-            (4, Inline::Never, whole),
-            (8, Inline::Always, 64),
+        for (workers, inline, window, issues) in [
+            (1, Inline::Never, whole, false),
+            (2, Inline::Auto, whole, false),
+            (2, Inline::Never, 3, false),
+            (4, Inline::Never, whole, false),
+            (8, Inline::Always, 64, false),
+            (3, Inline::Always, whole, true),
         ] {
-            let builder = Runtime::builder().workers(workers).inline(inline).window(window);
+            let builder = Runtime::builder().workers(workers).inline(inline).window(window).issue_inline(issues);
             let any = registry.build(builder, names).unwrap_or_else(|error| panic!("{names}: {error}"));
-            let what = format!("{names}, {workers} workers, inline {inline:?}, window {window}");
+            let what = format!("{names}, {workers} workers, inline {inline:?}, window {window}, issued {issues}");
             on_runtime!(&any, rt => all(rt, modes, &what));
         }
     });

@@ -292,7 +292,7 @@ pub trait ArgsOf<'t, Implied = &'t Self> {
 ///
 /// `'s` is the scope's lifetime, which the data must outlive. `B` is the scope's brand. A spawn
 /// takes time and memory proportional to the number of accesses (32 bytes each), however many tasks
-/// use the same data.
+/// use the same data. The graph schemes take more time.
 ///
 /// A task may `read` one handle several times, or declare it `concurrent` several times. Any other
 /// repetition fails the task as [`Kind::Duplicate`](crate::Kind::Duplicate). ([TG](crate#sources)

@@ -331,6 +331,19 @@ impl Builder {
         self
     }
 
+    /// Runs each ready leaf at its spawn as a task. The scheme issues its accesses, the body runs
+    /// at once, and the scheme releases them. The task has a block, and does not go through the
+    /// pool. [TG](crate#sources) §5.1 measures this path. It replaces the rule of
+    /// [`inline`](Builder::inline), by which the scheme does not see such a leaf.
+    ///
+    /// For measurements only: it costs more, and gives the same result. On a dataflow stack it acts
+    /// like [`Inline::Never`].
+    #[doc(hidden)]
+    pub fn issue_inline(mut self, issue: bool) -> Self {
+        self.config.issue_inline = issue;
+        self
+    }
+
     /// Binds each worker to one of the processors that the process may use. Off by default.
     ///
     /// The caller of a scope is bound from the end of its closure to the end of the scope. If there
@@ -479,7 +492,9 @@ impl Builder {
             config.dumps = true;
             config.watch = Some(Arc::default());
         }
-        if config.workers == 1 {
+        if config.issue_inline {
+            config.inline = Inline::Never;
+        } else if config.workers == 1 {
             config.inline = config.inline.alone();
         }
         config.renames = (config.rename_bytes != u64::MAX).then(|| Arc::new(Bound::new(config.rename_bytes)));

@@ -10,6 +10,8 @@ mod builder;
 mod dumps;
 pub(crate) mod engine;
 pub(crate) mod external;
+#[cfg(all(test, not(loom)))]
+mod issue_inline_tests;
 pub(crate) mod join;
 #[cfg(feature = "signal")]
 mod on_signal;

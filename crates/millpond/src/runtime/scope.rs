@@ -135,8 +135,15 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         served
     }
 
-    /// Runs a leaf at its spawn. Its accesses are not issued: they would be granted at once, and
-    /// nothing is issued until the leaf has finished. `record` is its number in the recording.
+    /// Whether a leaf that runs at its spawn is issued to the scheme
+    /// ([`Builder::issue_inline`](crate::Builder::issue_inline)).
+    #[inline]
+    fn issues_inline(&self) -> bool {
+        self.worker().shared().config.issue_inline
+    }
+
+    /// Runs a leaf at its spawn. Its accesses need not be issued: they would be granted at once,
+    /// and nothing is issued until the leaf has finished. `record` is its number in the recording.
     #[inline]
     fn run_here<A, F, O, R>(&self, task: TaskRef, record: Id, shape: &A::Shape, body: F) -> Result<O, Error>
     where
@@ -145,6 +152,12 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R,
     {
         let worker = self.worker();
+        let issued = self.issues_inline();
+        if issued {
+            // SAFETY: this thread owns the scope, and the task was found ready. Its records stay in
+            // the block, which is freed below.
+            unsafe { E::issue_at_spawn(worker, task) };
+        }
         if task.header().has(flag::REDUCE) {
             task.clear_links();
         }
@@ -163,7 +176,9 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
             Err(why) => (None, Err(why.error(task.label()))),
         };
         let outcome = settle(task, outcome, true);
-        if task.header().has(flag::COMMUTATIVE) {
+        if issued {
+            E::release_at_spawn(worker, task);
+        } else if task.header().has(flag::COMMUTATIVE) {
             worker.release_exclusions(task);
         }
         if task.bytes() != 0 {
@@ -197,7 +212,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
     {
         self.worker().throttle(self.scope_state(), options.bytes);
-        let payload = payload::<A::Shape, F, O>();
+        let (payload, may_run) = (payload::<A::Shape, F, O>(), may_run || self.issues_inline());
         let plan = Plan { scope_state: self.scope_state(), options: &options, vtable: kind, payload, may_run };
         let prepared = self.worker().prepare(ByScheme, plan, &accesses);
         if !prepared.ready || !self.may_start(prepared.task) {

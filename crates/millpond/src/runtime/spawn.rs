@@ -73,10 +73,11 @@ pub trait Spawn<'s>: Sized {
     /// not the spawn. Examples are a handle named twice where that [is not
     /// allowed](crate::Accesses), or a handle in use elsewhere.
     ///
-    /// Takes O(accesses) time, however many tasks are outstanding. Allocates only the task's block,
-    /// which is recycled. A [`write`](Handle::write) of a datum in use and a
-    /// [`reduce`](Handle::reduce) cost more. If the window is full, the call makes room first: see
-    /// [`Builder::window`](crate::Builder::window).
+    /// Takes O(accesses) time, however many tasks are outstanding. Under the schemes `graph` and
+    /// `embedded-graph`, an access also takes a step for each member of the generation before its
+    /// own. Allocates only the task's block, which is recycled. A [`write`](Handle::write) of a
+    /// datum in use and a [`reduce`](Handle::reduce) cost more. If the window is full, the call
+    /// makes room first: see [`Builder::window`](crate::Builder::window).
     ///
     /// A body that returns a `Result` succeeds even with `Err`: the join gives the `Result` as a
     /// value. To let an `Err` fail the task, use [`try_spawn`](Spawn::try_spawn).

@@ -93,6 +93,9 @@ pub(crate) struct Config {
     pub(crate) deterministic: bool,
     pub(crate) idle: Idle,
     pub(crate) inline: Inline,
+    /// Whether a ready leaf runs at its spawn as a task that the scheme issues and releases. Then
+    /// `inline` is `Never`, because no leaf runs without a task.
+    pub(crate) issue_inline: bool,
     #[cfg(feature = "stack")]
     pub(crate) steal_from: End,
     #[cfg(feature = "stack")]
@@ -139,6 +142,7 @@ impl Default for Config {
             deterministic: false,
             idle: Idle::default(),
             inline: Inline::default(),
+            issue_inline: false,
             #[cfg(feature = "stack")]
             steal_from: End::default(),
             #[cfg(feature = "stack")]

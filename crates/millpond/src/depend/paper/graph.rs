@@ -9,8 +9,11 @@
 //!
 //! - `graph`: a list in separate nodes. A release searches its node along the list. If a generation
 //!   of M accesses precedes one of N, issuing takes O(MN) steps and releasing O((M+N)²).
-//! - `embedded-graph` (§4.1.1): a ring through the accesses themselves. A release leaves it in
+//! - `embedded-graph` (§4.1.1): a ring through the tags of the accesses. A release leaves it in
 //!   O(1). Issuing and releasing take O(MN).
+//!
+//! In the paper, a tag is in the task's memory. Here a record has room for a pointer, so in both
+//! schemes a tag is a separate block.
 //!
 //! Both are super-linear. They are here for comparison, because many systems work this way.
 //!
@@ -60,8 +63,8 @@ use members::{Members, Ring};
 /// The graph scheme with lists in separate nodes. If a generation of M accesses precedes one of N,
 /// issuing takes O(MN) steps and releasing O((M+N)²).
 pub type Graph = GraphOf<Chain>;
-/// The graph scheme with lists through the accesses ([TG](crate#sources) §4.1.1). If a generation
-/// of M accesses precedes one of N, issuing and releasing take O(MN) steps.
+/// The graph scheme with lists through the tags of the accesses ([TG](crate#sources) §4.1.1). If a
+/// generation of M accesses precedes one of N, issuing and releasing take O(MN) steps.
 pub type EmbeddedGraph = GraphOf<Ring>;
 
 /// The graph schemes ([TG](crate#sources) §4.1, Fig. 2): every access has an edge to every access

@@ -38,6 +38,17 @@ pub trait Linked: Sized {
     where
         Self: WorkerEngine;
 
+    /// # Safety
+    ///
+    /// As for `Worker::issue_accesses`. The scheme grants all accesses at once.
+    unsafe fn issue_at_spawn(worker: &Worker<Self>, task: TaskRef)
+    where
+        Self: WorkerEngine;
+
+    fn release_at_spawn(worker: &Worker<Self>, task: TaskRef)
+    where
+        Self: WorkerEngine;
+
     fn wait_below(worker: &Worker<Self>, waiter: &Waiter, scope_state: &ScopeState)
     where
         Self: WorkerEngine;
@@ -82,6 +93,16 @@ macro_rules! linked {
 
             fn release_exclusions(worker: &$crate::worker::Worker<Self>, task: $crate::task::TaskRef) {
                 worker.release_exclusions_here(task);
+            }
+
+            unsafe fn issue_at_spawn(worker: &$crate::worker::Worker<Self>, task: $crate::task::TaskRef) {
+                // SAFETY: as the caller promises.
+                let ready = unsafe { worker.issue_accesses(task) };
+                assert!(ready, "the scheme said that it would grant these accesses");
+            }
+
+            fn release_at_spawn(worker: &$crate::worker::Worker<Self>, task: $crate::task::TaskRef) {
+                worker.release(task);
             }
 
             fn wait_below(worker: &$crate::worker::Worker<Self>, waiter: &$crate::worker::wait::Waiter, scope_state: &$crate::worker::scope_state::ScopeState) {

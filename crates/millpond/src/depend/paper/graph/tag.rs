@@ -1,4 +1,5 @@
-//! The data of an access in the graph schemes: its edges, and its place in an embedded list.
+//! The data of an access in the graph schemes: its edges, and its place in a ring. It is a separate
+//! block. The paper embeds it in the task.
 
 use std::ptr::{self, NonNull};
 
