@@ -26,8 +26,9 @@ pub struct Header {
     pub(super) accesses: Cell<u32>,
     pub(super) flags: Cell<u8>,
     pub(super) priority: i8,
-    /// A named field, so that it is written and the last four fields become one store.
-    pub(super) unused: u16,
+    /// A part of a pool's link (`task::link`). It is also written at the start, so that the last
+    /// four fields become one store.
+    pub(super) link_high: Cell<u16>,
 }
 
 /// Properties of one task, as bits of `Header::flags`.
@@ -119,8 +120,14 @@ pub(crate) const GUARD: u32 = 1 << 30;
 /// Bit of `Header::unmet`: a precondition will never be satisfied.
 const ABANDONED: u32 = 1 << 31;
 /// Bit of `Header::unmet`: the join of a session's task has cancelled it.
-const CANCELLED: u32 = 1 << 29;
+const CANCELLED: u32 = 1 << LINK_LOW_BITS;
 const CALLED_OFF: u32 = ABANDONED | CANCELLED;
+
+/// The bits of `Header::unmet` below these count the preconditions. While a pool holds the task,
+/// they are a part of its link (`task::link`).
+pub(super) const LINK_LOW_BITS: u32 = 29;
+#[cfg(feature = "catalogue")]
+pub(super) const LINK_LOW_MASK: u32 = CANCELLED - 1;
 
 impl std::fmt::Debug for VTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -151,7 +158,7 @@ impl Header {
             accesses: Cell::new(0),
             flags: Cell::new(0),
             priority: 0,
-            unused: 0,
+            link_high: Cell::new(0),
         }
     }
 
@@ -159,6 +166,12 @@ impl Header {
     #[cfg(all(any(test, feature = "conformance"), not(loom)))]
     pub(crate) fn with_priority(self, priority: i8) -> Self {
         Header { priority, ..self }
+    }
+
+    /// The header with this place in reference order, for tests.
+    #[cfg(test)]
+    pub(crate) fn numbered(self, order: u64) -> Self {
+        Header { order, ..self }
     }
 
     /// A link from one chunk of a stack to another.
@@ -195,7 +208,7 @@ impl Header {
             accesses: Cell::new(accesses as u32);
             flags: Cell::new(flags);
             priority: priority;
-            unused: 0;
+            link_high: Cell::new(0);
         }
     }
 

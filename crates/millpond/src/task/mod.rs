@@ -19,6 +19,8 @@ use crate::memory::{BLOCK_ALIGN, Block};
 
 mod compact;
 mod header;
+#[cfg(feature = "catalogue")]
+mod link;
 mod record;
 mod state;
 
@@ -26,6 +28,8 @@ pub use crate::task::compact::Modes;
 pub(crate) use crate::task::compact::{CompactKind, size as compact_size};
 pub use header::Header;
 pub(crate) use header::{GUARD, Role, VTable, flag};
+#[cfg(feature = "catalogue")]
+pub(crate) use link::Neighbours;
 pub use record::Record;
 pub(crate) use state::State;
 
