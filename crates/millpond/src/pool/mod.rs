@@ -53,8 +53,23 @@ pub struct Counts {
     /// How many puts asked to wake a sleeper ([`Pool::put`] returned `true`), whether or not a
     /// worker slept.
     pub wake_calls: u64,
+    /// How many sleeping workers these calls, and thieves that found more tasks, have woken. The pool
+    /// itself does not know this number, and returns 0. [`Runtime::pool_counts`] and
+    /// [`TaskPool::pool_counts`] add it.
+    ///
+    /// [`Runtime::pool_counts`]: crate::Runtime::pool_counts
+    /// [`TaskPool::pool_counts`]: crate::taskpool::TaskPool::pool_counts
+    pub wake_ups: u64,
     /// How many arrays were allocated because an array of a fixed size was full.
     pub more_arrays: u64,
+}
+
+impl Counts {
+    pub(crate) fn add(&mut self, other: Counts) {
+        self.wake_calls += other.wake_calls;
+        self.wake_ups += other.wake_ups;
+        self.more_arrays += other.more_arrays;
+    }
 }
 
 /// Holds ready tasks until workers take them.

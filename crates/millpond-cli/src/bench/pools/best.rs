@@ -67,7 +67,7 @@ fn row(
     speed_up: Value,
 ) -> Row {
     let [relative, p] = fields(cell, with);
-    let extra = vec![
+    let mut extra = vec![
         ("pool", json!(cell.pool)),
         ("workers", json!(cell.workers)),
         ("memory", json!(cell.memory)),
@@ -77,5 +77,6 @@ fn row(
         p,
         ("speed_up", speed_up),
     ];
+    extra.extend(cell.counts());
     cell.row(shape, request.load, extra)
 }

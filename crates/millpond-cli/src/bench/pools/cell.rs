@@ -24,9 +24,12 @@ pub struct Cell {
     pub pool: &'static str,
     pub memory: &'static str,
     params: Params,
+    idle: Idle,
     pub seconds: Vec<f64>,
     /// The number of tasks run by each worker.
     ran: Vec<u64>,
+    /// What the pools have counted in all runs, without the warm-up runs.
+    counts: [u64; 3],
     verified: bool,
 }
 
@@ -34,7 +37,13 @@ type Pool = TaskPool<Step, AnyMemory, AnyPool>;
 
 impl Cell {
     pub fn new(workers: usize, pool: &'static str, memory: &'static str, params: Params) -> Self {
-        Self { workers, pool, memory, params, seconds: Vec::new(), ran: vec![0; workers], verified: true }
+        let (seconds, ran, counts) = (Vec::new(), vec![0; workers], [0; 3]);
+        Self { workers, pool, memory, params, idle: Idle::default(), seconds, ran, counts, verified: true }
+    }
+
+    /// The same with another idle rule.
+    pub fn with_idle(self, idle: Idle) -> Self {
+        Self { idle, ..self }
     }
 
     pub fn name(&self) -> String {
@@ -45,15 +54,23 @@ impl Cell {
     pub fn measure(&mut self, registry: &Registry, load: Load) {
         let memory = registry.memory_manager(self.memory).expect("a name of the registry");
         let pool = registry.pool(self.pool, self.params).expect("a name of the registry");
-        let pool: Pool = TaskPool::create_with(self.workers, &memory, &pool, Idle::Hybrid);
+        let pool: Pool = TaskPool::create_with(self.workers, &memory, &pool, self.idle);
         synthetic::init(&pool, Load { k: WARM_UP, f: 0 });
         pool.run_all();
-        let before = ran(&pool);
+        let (before, counted) = (ran(&pool), counts(&pool));
         synthetic::init(&pool, load);
         self.seconds.push(timed(&pool));
         let now: Vec<_> = ran(&pool).iter().zip(before).map(|(now, before)| now - before).collect();
         self.verified &= now.iter().sum::<u64>() == synthetic::count(load.k);
         self.ran.iter_mut().zip(now).for_each(|(sum, ran)| *sum += ran);
+        let more = counts(&pool).into_iter().zip(counted).map(|(now, before)| now - before);
+        self.counts.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+    }
+
+    /// The fields of what the pools have counted.
+    pub fn counts(&self) -> [(&'static str, Value); 3] {
+        let [calls, woken, arrays] = self.counts;
+        [("wake_calls", json!(calls)), ("wake_ups", json!(woken)), ("more_arrays", json!(arrays))]
     }
 
     /// The average of cells that differ in their pools, per repetition; `None` without cells.
@@ -65,6 +82,7 @@ impl Cell {
             pool: name,
             seconds: (0..first.seconds.len()).map(mean).collect(),
             ran: (0..first.workers).map(ran).collect(),
+            counts: [0, 1, 2].map(|of| cells.iter().map(|cell| cell.counts[of]).sum()),
             verified: cells.iter().all(|cell| cell.verified),
             ..(*first).clone()
         })
@@ -89,6 +107,11 @@ impl Cell {
 
 fn ran(pool: &Pool) -> Vec<u64> {
     pool.counts().iter().map(|counts| counts.tasks).collect()
+}
+
+fn counts(pool: &Pool) -> [u64; 3] {
+    let counts = pool.pool_counts();
+    [counts.wake_calls, counts.wake_ups, counts.more_arrays]
 }
 
 /// The time of the working phase: after all workers have begun, until all have finished.

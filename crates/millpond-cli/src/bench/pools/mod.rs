@@ -16,8 +16,10 @@ use super::options::{cores, names, numbers, wants};
 use super::row::Row;
 use crate::args::{MAX_WORKERS, integer};
 use crate::progress::Progress;
+use crate::tuning::{idle_arg, idle_of};
 use cell::Cell;
 use clap::{Arg, ArgAction, ArgMatches};
+use millpond::Idle;
 use millpond::catalogue::{self, Registry};
 use millpond::pool::params::Params;
 use millpond_workloads::synthetic::Params as Load;
@@ -41,6 +43,7 @@ pub struct Request<'a> {
     pub workers: Vec<usize>,
     pools: Vec<&'static str>,
     managers: Vec<&'static str>,
+    idle: Idle,
     reps: usize,
     seconds: f64,
     progress: Progress,
@@ -58,6 +61,7 @@ impl<'a> Request<'a> {
             workers: workers.into_iter().map(|n| n as usize).collect(),
             pools: chosen(matches, "pool", registry.pools()),
             managers: chosen(matches, "memory", registry.memory()),
+            idle: idle_of(matches),
             reps,
             seconds: number("seconds", SECONDS) as f64,
             progress: Progress::new(),
@@ -74,7 +78,9 @@ impl<'a> Request<'a> {
         let mut cells = Vec::new();
         for &workers in &self.workers {
             for &pool in &self.pools {
-                cells.extend(self.managers.iter().map(|memory| Cell::new(workers, pool, memory, Params::default())));
+                let cell =
+                    |memory: &&'static str| Cell::new(workers, pool, memory, Params::default()).with_idle(self.idle);
+                cells.extend(self.managers.iter().map(cell));
             }
         }
         cells
@@ -125,6 +131,7 @@ pub fn args(registry: &Registry) -> Vec<Arg> {
         names("memory", registry.memory().map(|row| row.name), "Measure this memory manager only; may be repeated"),
         integer("k", "K", 1, 40, format!("Initial tasks [default: {K}]")),
         integer("f", "F", 0, 1_000_000, format!("Length of a task, in hundreds of steps [default: {F}]")),
+        idle_arg(),
         integer("seconds", "S", 1, 1_000_000, seconds),
     ]
 }

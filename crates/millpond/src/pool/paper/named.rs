@@ -190,6 +190,6 @@ unsafe impl<V: Variant> Pool for Named<V> {
 
     fn counts(&self) -> Counts {
         let wake_calls = self.wake_calls.iter().map(|calls| calls.load(Relaxed)).sum();
-        Counts { wake_calls, more_arrays: self.tally.more_arrays() }
+        Counts { wake_calls, wake_ups: 0, more_arrays: self.tally.more_arrays() }
     }
 }
