@@ -104,8 +104,8 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// Reads the options. Refuses parameters that the pool or the memory manager does not have. With
-    /// the scheme `stack` there is neither.
+    /// Reads the options. Refuses parameters that the pool or the memory manager does not have.
+    /// With the scheme `stack` there is neither.
     pub fn new(matches: &ArgMatches, parts: Option<[&Row; 2]>, workers: usize) -> Result<Self, Failure> {
         let mut tuning = Self::default();
         let number = |option| matches.get_one::<u64>(option).map(|number| *number as usize);

@@ -92,7 +92,7 @@ fn rules_of_the_runtime() {
     }
     assert_eq!(tuned("run synthetic --k 9 --idle busy"), json!({ "idle": "busy" }));
     assert_eq!(tuned("run synthetic --k 9 --pool dq10 --idle busy"), json!({ "idle": "busy" }));
-    // Each task is put into a queue of one array, and one after the other wakes nobody.
+    // Each put asks for a wake-up, and the only worker never sleeps.
     let text = words("run synthetic --k 9 --f 0 --workers 1 --pool sq2 --pool-capacity 4 --verbose").stdout;
     for row in ["calls for a wake-up 276", "workers woken 0", "arrays added 3"] {
         let row: Vec<_> = row.split(' ').collect();

@@ -53,9 +53,9 @@ pub struct Counts {
     /// How many puts asked to wake a sleeper ([`Pool::put`] returned `true`), whether or not a
     /// worker slept.
     pub wake_calls: u64,
-    /// How many sleeping workers these calls, and thieves that found more tasks, have woken. The pool
-    /// itself does not know this number, and returns 0. [`Runtime::pool_counts`] and
-    /// [`TaskPool::pool_counts`] add it.
+    /// How many sleeping workers were woken for a task: by such a call, or by a thief that found
+    /// more tasks. The pool itself does not know this number, and returns 0.
+    /// [`Runtime::pool_counts`] and [`TaskPool::pool_counts`] add it.
     ///
     /// [`Runtime::pool_counts`]: crate::Runtime::pool_counts
     /// [`TaskPool::pool_counts`]: crate::taskpool::TaskPool::pool_counts
@@ -185,8 +185,9 @@ pub unsafe trait Pool: Send + Sync + Sized + 'static {
         true
     }
 
-    /// Whether idle workers search for work all the time instead of sleeping. Then no worker sleeps,
-    /// whatever [`Idle`](crate::Idle) says, and [`put`](Pool::put) may return `false` each time.
+    /// Whether idle workers search for work all the time instead of sleeping. Then no worker
+    /// sleeps, whatever [`Idle`](crate::Idle) says. So [`put`](Pool::put) may always return
+    /// `false`.
     fn waits_busily(&self) -> bool {
         false
     }

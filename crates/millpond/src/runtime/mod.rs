@@ -238,8 +238,8 @@ impl<E: Engine> Runtime<E> {
         self.shared().counts()
     }
 
-    /// What the pool has counted since the runtime was built. The pools of [TP](crate#sources) count
-    /// their calls for a wake-up. All pools count woken workers.
+    /// What the pool has counted since the runtime was built. The pools of [TP](crate#sources)
+    /// count their calls for a wake-up. The runtime counts woken workers under every pool.
     ///
     /// Takes O(workers) and stops no thread.
     ///

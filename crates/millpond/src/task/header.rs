@@ -19,7 +19,8 @@ pub struct Header {
     /// The place in the scope's reference order.
     pub(super) order: u64,
     pub(super) place: &'static Location<'static>,
-    /// Unsatisfied preconditions, plus a guard while the task is being issued.
+    /// Unsatisfied preconditions, plus a guard while the task is being issued. While the task is
+    /// ready, a pool may use the count's bits (`task::link`).
     pub(super) unmet: AtomicU32,
     pub(super) tag: u32,
     // Only the spawner sets these two, before any other thread knows the task.

@@ -12,8 +12,8 @@
 //!    +-------------------------+---------------------------------------+-----+
 //! ```
 //!
-//! - `unmet` counts preconditions. All of them are met, so no thread reads the count again. A
-//!   future sets the count anew before each poll.
+//! - `unmet` counts preconditions. All of them are met, so no thread reads the count again. Before
+//!   each poll, a future sets the count.
 //! - The bits of `unmet` above the count keep their meaning: the join of a session's task may set
 //!   one of them at any time.
 //! - A header is aligned to 8 bytes, and user addresses have at most 48 bits.

@@ -118,9 +118,9 @@ pub enum Idle {
     /// The worker sleeps at once. Use it on machines that also do other work. Each wake-up costs
     /// the spawner about 10 µs.
     Sleep,
-    /// The pool chooses. Under the default pool this is [`Hybrid`](Idle::Hybrid). Under the pools of
-    /// [TP](crate#sources) it is [`Sleep`](Idle::Sleep), because the paper's idle threads wait for a
-    /// condition variable (§4.1). Under `dq10` it is [`Busy`](Idle::Busy).
+    /// The pool chooses. The default pool chooses [`Hybrid`](Idle::Hybrid). The pools of
+    /// [TP](crate#sources) choose [`Sleep`](Idle::Sleep), because the paper's idle threads wait for
+    /// a condition variable (§4.1). `dq10` chooses [`Busy`](Idle::Busy).
     #[default]
     ByPool,
 }

@@ -1,5 +1,5 @@
-//! Where the queues of `sq1` and `sq2` keep their tasks, under two memory managers (TP §4.2): the
-//! managers place the nodes of a list, and not the slots of an array.
+//! Where the queues of `sq1` and `sq2` keep their tasks, under two memory managers (TP §4.2). A
+//! manager places the nodes of a list. It does not place the slots of an array.
 
 use std::panic::Location;
 
@@ -32,8 +32,8 @@ fn make<M: Memory>(manager: &M, local: &mut M::Local) -> TaskRef {
     unsafe { TaskRef::create(block, new) }
 }
 
-/// Puts tasks into a pool whose queue `places` looks into. Returns the distances between the places
-/// of tasks that were put one after the other, and whether these places are inside the tasks.
+/// Puts tasks into a pool. `places` returns where its queue keeps them. Returns the distance from
+/// each of these places to the next, and whether the places are the tasks' blocks.
 fn distances<V: Variant, M: Memory>(places: fn(&Named<V>) -> Vec<usize>) -> (Vec<isize>, bool) {
     let (manager, mut blocks) = M::new(1);
     let (pool, mut locals) = Named::<V>::with(1, &Params::default());

@@ -2,9 +2,9 @@
 //! §6.2, Table 1). The rows of the table are in [`variants`](super::variants).
 //!
 //! The paper's tasks and arguments have one size each. A runtime's blocks have many sizes, so each
-//! size class has its own lists. The paper allocates the whole array of a list at the start. So does
-//! [`Params::at_start`](super::params::Params::at_start). By default, the array comes with the first
-//! block of its class. Another one follows when an array is used up.
+//! size class has its own lists. The paper allocates the whole array of a list at the start. So
+//! does [`Params::at_start`](super::params::Params::at_start). By default, the array comes with the
+//! first block of its class. Another one follows when an array is used up.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
