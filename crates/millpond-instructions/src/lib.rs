@@ -104,8 +104,8 @@ pub enum Way {
 
 /// Steps of the bodies of queued tasks. The runtime measures the time of bodies. Under valgrind an
 /// empty one takes about its break-even time, so the counted way would depend on the machine. These
-/// bodies are far longer than that time, and far shorter than a long body. So each body has about as
-/// many steps, however many data it changes.
+/// bodies are far longer than that time, and far shorter than a long body. So each body has about
+/// as many steps, however many data it changes.
 const STEPS: u64 = 16;
 
 /// A runtime with one worker, the data of a path, and the counts.

@@ -5,6 +5,7 @@ use serde::Serialize;
 use std::ops::RangeInclusive;
 
 use crate::load::Load;
+use crate::network::{Link, Network};
 use crate::program::Work;
 use crate::speed::Speed;
 
@@ -16,16 +17,24 @@ pub(crate) const MAX_WORK_NANOS: Work = 100_000_000_000_000_000;
 pub struct Config {
     /// The speed of each processor.
     pub speeds: Vec<Speed>,
-    /// Seconds from a request for work to its answer; see [`Config::LATENCIES`]. The request takes
-    /// effect after half of them.
+    /// Seconds from a request for work to its answer, within a cluster; see [`Config::LATENCIES`].
+    /// The request takes effect after half of them.
     pub latency: f64,
     /// Seconds for taking work from an own suspended stack; see [`Config::OWN_LATENCIES`].
     pub own_latency: f64,
     /// The average number of closures that a thief takes at once, if enough are ready; see
     /// [`Config::AT_ONCE`].
     pub at_once: f64,
-    /// The bandwidth for stolen closures, in bytes per second; see [`Config::BANDWIDTHS`].
+    /// The bandwidth for stolen closures within a cluster, in bytes per second; see
+    /// [`Config::BANDWIDTHS`].
     pub bandwidth: f64,
+    /// The clusters and their links; `None`: all processors are one cluster.
+    pub network: Option<Network>,
+    /// Whether the result of a stolen closure is a message to the processor that holds the victim's
+    /// stack ([DDS](crate#sources) §3, Fig. 3). That processor then continues with the stack.
+    /// Otherwise results take no time, and the thief continues with a stack that waits for its
+    /// result.
+    pub send_results: bool,
     /// Processors slower than this count as faulty.
     pub fault_below: f64,
     /// The seed of the thieves' choices of victims.
@@ -61,6 +70,8 @@ impl Config {
             own_latency: 0.0,
             at_once: 1.0,
             bandwidth: 12.5e6,
+            network: None,
+            send_results: false,
             fault_below: 0.0,
             seed: 1,
             end: End::Oldest,
@@ -70,11 +81,15 @@ impl Config {
     /// Checks its numbers. Speeds check themselves.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let Config { latency, own_latency, at_once, bandwidth, fault_below, .. } = *self;
-        require("latency", latency, Self::LATENCIES.contains(&latency), "a time from 1e-9 to 1e6 s")?;
+        Link { latency, bandwidth }.check()?;
         require("own-latency", own_latency, Self::OWN_LATENCIES.contains(&own_latency), "a time from 0 to 1e6 s")?;
         require("at-once", at_once, Self::AT_ONCE.contains(&at_once), "a number from 1 to 1e6")?;
-        require("bandwidth", bandwidth, Self::BANDWIDTHS.contains(&bandwidth), "bytes per second from 1e3 to 1e18")?;
-        require("fault-below", fault_below, fault_below >= 0.0, "a speed")
+        require("fault-below", fault_below, fault_below >= 0.0, "a speed")?;
+        let (speeds, clusters) = (self.speeds.len(), self.network.as_ref().map(Network::processors));
+        match clusters.filter(|&clusters| clusters != speeds) {
+            Some(clusters) => Err(Error::Processors { speeds, clusters }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -104,6 +119,14 @@ pub struct Outcome {
     pub tasks: u64,
     /// Closures stolen from another processor.
     pub steals: u64,
+    /// Of these, closures stolen within a cluster.
+    pub local_steals: u64,
+    /// Of these, closures stolen from another cluster.
+    pub remote_steals: u64,
+    /// Of the remote ones, closures stolen from another site.
+    pub distant_steals: u64,
+    /// Results sent to another processor, if [`Config::send_results`].
+    pub results: u64,
     /// Closures that a processor took from its own suspended stack.
     pub own_steals: u64,
     /// Refused requests for work.
@@ -121,6 +144,34 @@ pub struct Outcome {
     /// The share of that time in which they did not work.
     pub idle_share: f64,
     /// Bytes sent.
+    pub bytes: u64,
+    /// The share of each cluster in the run, if the machine has a network.
+    pub clusters: Vec<ClusterOutcome>,
+    /// The load over time.
+    #[serde(skip)]
+    pub load: Load,
+}
+
+/// The share of a cluster in a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClusterOutcome {
+    /// The cluster.
+    pub name: String,
+    /// Its site.
+    pub site: String,
+    /// The number of its processors.
+    pub processors: usize,
+    /// The total time in which its processors worked.
+    pub busy_seconds: f64,
+    /// The total time in which they could have worked.
+    pub alive_seconds: f64,
+    /// The share of that time in which they did not work.
+    pub idle_share: f64,
+    /// Closures that its processors stole from one another.
+    pub local_steals: u64,
+    /// Closures that its processors stole from other clusters.
+    pub remote_steals: u64,
+    /// Bytes sent between two of its processors, to other clusters, or from them.
     pub bytes: u64,
     /// The load over time.
     #[serde(skip)]
@@ -201,6 +252,22 @@ pub enum Error {
         value: f64,
         /// The expected values.
         expected: &'static str,
+    },
+    /// The network has another number of processors than the machine.
+    #[error("the clusters have {clusters} processors, and the machine {speeds}")]
+    Processors {
+        /// The number of speeds.
+        speeds: usize,
+        /// The number of processors in all clusters.
+        clusters: usize,
+    },
+    /// A network cannot have this cluster or link.
+    #[error("'{name}' {why}")]
+    Network {
+        /// The cluster or site.
+        name: String,
+        /// The reason.
+        why: &'static str,
     },
     /// More work or tasks than can be counted.
     #[error("the program is too large: more than 10^8 seconds of work, or more tasks than 64 bits count")]

@@ -1,11 +1,12 @@
 //! Runs programs on P simulated processors, and measures times and steals.
 //!
-//! A [`Program`] is a tree of tasks: one of [`programs`], or a recording. A [`Config`] is a
-//! machine: processors whose speeds are functions of time, and the cost of a steal. [`simulate`]
-//! runs the program on the machine like the dataflow stack does (T. Gautier, J.-L. Roch, F. Wagner,
-//! *Fine grain distributed implementation of a dataflow language with provable performances*, ICCS
-//! 2007). The runtime's own functions decide which frame is first, and what is ready. As in the
-//! paper, a thief chooses a random victim for each request.
+//! A [`Program`] is a tree of tasks: one of [`programs`], a task graph, or a recording. A
+//! [`Config`] is a machine: processors whose speeds are functions of time, and the cost of a steal.
+//! [`simulate`] runs the program on the machine like the dataflow stack does (T. Gautier, J.-L.
+//! Roch, F. Wagner, *Fine grain distributed implementation of a dataflow language with provable
+//! performances*, ICCS 2007). The runtime's own functions decide which frame is first, and what is
+//! ready. As in the paper, a thief chooses a random victim for each request. With a [`Network`] it
+//! first asks processors of its own cluster.
 //!
 //! ```
 //! use millpond_sim::{Config, Costs, programs::Knary, simulate};
@@ -33,8 +34,11 @@ struct Chapter;
 mod config;
 pub mod experiments;
 mod frame;
+mod input;
 mod load;
 mod machine;
+mod network;
+mod networks;
 mod order;
 mod plot;
 mod program;
@@ -44,9 +48,12 @@ mod speed;
 mod speeds;
 mod stack;
 
-pub use config::{Config, Error, Outcome};
+pub use config::{ClusterOutcome, Config, Error, Outcome};
+pub use input::InputError;
 pub use load::Load;
 pub use machine::simulate;
+pub use network::{Cluster, Link, Network};
+pub use networks::parse_network;
 pub use plot::draw;
 pub use program::{Children, Costs, Program, Size, Work};
 pub use speed::Speed;

@@ -65,6 +65,7 @@ impl Load {
 
     /// Removes the bins after `end`.
     pub(crate) fn cut(&mut self, end: f64) {
+        self.reach(end);
         let bins = ((end / self.bin_seconds).ceil() as usize).clamp(1, BINS);
         for all in [&mut self.busy, &mut self.alive, &mut self.bytes] {
             all.truncate(bins);

@@ -124,6 +124,12 @@ pub trait Program {
     fn bytes(&self, _task: &Self::Task) -> u64 {
         256
     }
+
+    /// The number of bytes of its results, for the message to the victim of its thief; see
+    /// [`Config::send_results`](crate::Config::send_results).
+    fn result_bytes(&self, _task: &Self::Task) -> u64 {
+        64
+    }
 }
 
 /// The children of a task, in the order of their creation.

@@ -11,10 +11,9 @@
 //! Processors are numbered from 0. Without a line, or before its first line, a processor has speed
 //! 1. The text after the third field, or after a `#`, is a comment.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use crate::input::bounded;
 use crate::random::Random;
 use crate::speed::{LATEST, PERIODS, Speed, is_speed};
 
@@ -154,19 +153,6 @@ fn period(text: &str) -> Option<f64> {
 
 fn time(text: &str) -> Option<f64> {
     number(text).filter(|time| (0.0..=LATEST).contains(time))
-}
-
-/// The largest file of speeds, in bytes: about a million lines.
-const MAX_BYTES: u64 = 32 << 20;
-
-/// The text of a file. A device may have no end.
-fn bounded(file: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(file)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than {MAX_BYTES} bytes")));
-    }
-    Ok(text)
 }
 
 fn from_file(file: &Path, processors: usize) -> Result<Vec<Speed>, SpeedsError> {

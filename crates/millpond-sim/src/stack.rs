@@ -3,7 +3,7 @@
 use millpond::stack::End;
 
 use crate::frame::{Frame, StackId, State};
-use crate::program::{Program, Size, Work};
+use crate::program::{Program, Work};
 
 /// A closure on a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,17 @@ pub(crate) enum Stop {
     End,
 }
 
+/// The state of a suspended stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// It waits for a stolen child.
+    Blocked,
+    /// Its owner can continue.
+    Ready,
+    /// All its closures have finished.
+    Ended,
+}
+
 /// The executed work and tasks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
@@ -53,12 +64,15 @@ pub(crate) struct Stack<T> {
     pub(crate) origin: Option<Position>,
     pub(crate) holder: usize,
     pub(crate) standing: Standing,
+    /// The size of the message with the results of its root.
+    pub(crate) result_bytes: u64,
 }
 
 impl<T: Clone> Stack<T> {
-    pub(crate) fn new(task: T, size: Size, origin: Option<Position>, holder: usize) -> Self {
+    pub(crate) fn new<P: Program<Task = T>>(program: &P, task: T, origin: Option<Position>, holder: usize) -> Self {
+        let (size, result_bytes) = (program.size(&task), program.result_bytes(&task));
         let frames = vec![Frame::root(task, size)];
-        Stack { frames, progress: 0, body: 0, creating: false, origin, holder, standing: Standing::Sent }
+        Stack { frames, progress: 0, body: 0, creating: false, origin, holder, standing: Standing::Sent, result_bytes }
     }
 
     /// The owner does this much work. A subtree that it finishes within this work is not unfolded,
@@ -129,6 +143,19 @@ impl<T: Clone> Stack<T> {
         }
     }
 
+    /// Steps over the finished children of a suspended stack, and ends its finished frames.
+    pub(crate) fn settle(&mut self) -> Settled {
+        loop {
+            let Some(frame) = self.frames.last_mut() else { return Settled::Ended };
+            match frame.children.get(frame.next).map(|child| child.state) {
+                None => self.pop(),
+                Some(State::Done) => frame.step(),
+                Some(State::Stolen(_)) => return Settled::Blocked,
+                Some(State::Waiting | State::Begun) => return Settled::Ready,
+            }
+        }
+    }
+
     /// The work until the owner reaches a stolen child, or the end, if no more is stolen. Valid
     /// only right after `Budget`.
     pub(crate) fn undisturbed(&self) -> Work {
@@ -178,10 +205,10 @@ impl<T: Clone> Stack<T> {
     }
 
     /// A thief takes a child.
-    pub(crate) fn steal(&mut self, (frame, child): (usize, usize), by: StackId) -> (T, Size) {
+    pub(crate) fn steal(&mut self, (frame, child): (usize, usize), by: StackId) -> T {
         let frame = &mut self.frames[frame];
         frame.steal(child, by);
-        (frame.children[child].task.clone(), frame.children[child].size)
+        frame.children[child].task.clone()
     }
 
     /// A thief has finished a child. Returns whether the stack was suspended for it.

@@ -182,12 +182,14 @@
 //!   pinning.
 //! * [`Session`]: `'static` tasks whose joins are `Send` futures, for async code; [`Permit`]: room
 //!   in its window, awaited.
-//! * [`for_each`], [`each`]: parallel loops. [`join`], [`Joiner`]: plain fork-join.
+//! * [`for_each`], [`try_for_each`], [`each`]: parallel loops.
+//! * [`join`], [`Joiner`]: plain fork-join.
 //! * [`ExternalTasks`]: tasks whose preconditions other threads satisfy.
 //! * [`item`]: values that are put once, and waited for by pending tasks and futures.
 //! * [`Runtime::dump`]: what is unfinished, and what it waits for; on a signal, too
 //!   (`Builder::dump_on_signal`).
-//! * [`Reducer`], [`Acc`], [`Accumulator`]: how values are combined, and what tasks add to.
+//! * [`Reducer`], [`Acc`], [`Accumulator`]: how values are combined, and what tasks add to;
+//!   [`Acc::for_each`], [`Acc::join`]: from several threads.
 //! * [`CancelToken`].
 //! * `StackEngine`: the dataflow stack. `catalogue`: the exchangeable parts, by name.
 //! * [`taskpool`]: a task pool and nothing else, without handles and scopes.
@@ -244,7 +246,7 @@ mod worker;
 
 #[cfg(feature = "catalogue")]
 pub use catalogue::engine::Catalogue;
-pub use each::for_each;
+pub use each::{for_each, try_for_each};
 pub use error::{Error, Kind, Label};
 pub use grid::Grid;
 pub use handle::access::{

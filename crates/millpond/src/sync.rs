@@ -1,11 +1,16 @@
 //! The only file that names std's atomics and locks. It uses std normally, and loom under
 //! `--cfg loom`. Under `--cfg millpond_yields`, atomics and locks wait at random (`sync::yields`).
+//! Under `--cfg millpond_counted`, their writes to shared cache lines are counted (`sync::lines`).
 
-#[cfg(not(any(loom, millpond_yields)))]
+#[cfg(not(any(loom, millpond_yields, millpond_counted)))]
 pub(crate) use std::sync::{Arc, atomic};
 
-#[cfg(all(millpond_yields, not(loom)))]
-pub(crate) use {std::sync::Arc, yields::atomic};
+#[cfg(all(any(millpond_yields, millpond_counted), not(loom)))]
+pub(crate) use std::sync::Arc;
+
+#[cfg(all(any(millpond_yields, millpond_counted), not(loom)))]
+#[path = "sync/hooked.rs"]
+pub(crate) mod atomic;
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{Arc, atomic};
@@ -23,6 +28,8 @@ pub(crate) mod tracked;
 
 pub(crate) mod barrier;
 mod faults;
+#[cfg(millpond_counted)]
+pub(crate) mod lines;
 mod locked;
 pub(crate) mod process;
 pub(crate) mod system;
@@ -45,9 +52,12 @@ mod lock {
             Mutex(std::sync::Mutex::new(value))
         }
 
+        #[track_caller]
         pub(crate) fn lock(&self) -> std::sync::MutexGuard<'_, T> {
             #[cfg(millpond_yields)]
             super::yields::perhaps_wait();
+            #[cfg(millpond_counted)]
+            super::lines::write(std::ptr::from_ref(self).addr());
             self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
         }
 

@@ -61,8 +61,16 @@ pub fn experiment(name: &str, matches: &ArgMatches) -> Result<(), Failure> {
         print("with leaves of 0.1 ms and 1 ms, as printed:")?;
         return print(&table(&printed));
     }
-    let share = 100.0 * IDLE.0 / IDLE.1;
-    print(&format!("published idle share of 23 queens: {} s / {} s = {share:.2} %", IDLE.0, IDLE.1))
+    print(&published_idle(&rows))
+}
+
+/// The published idle time, and the constant of Theorem 2 that follows from it and the model's
+/// span: the idle time of each processor is c·D.
+fn published_idle(rows: &[Row]) -> String {
+    let (idle, share) = (IDLE.0, 100.0 * IDLE.0 / IDLE.1);
+    let span = rows.last().and_then(|row| row.outcome.span_seconds);
+    let constant = span.map_or_else(String::new, |span| format!("; with this D, c = {:.3}", idle / span));
+    format!("published idle share of 23 queens: {idle} s / {} s = {share:.2} %{constant}", IDLE.1)
 }
 
 fn table(rows: &[Row]) -> String {
@@ -77,7 +85,10 @@ fn table(rows: &[Row]) -> String {
         "simulated",
         "steals",
         "idle",
+        "D",
+        "c",
     ]);
+    let or_none = |number: Option<String>| number.unwrap_or_else(|| "-".to_owned());
     for row in rows {
         table.add_row([
             row.program.to_owned(),
@@ -85,10 +96,12 @@ fn table(rows: &[Row]) -> String {
             format!("{} s", row.published_seconds),
             format!("{:.3} s", row.seconds),
             format!("{:+.1} %", 100.0 * (row.seconds / row.published_seconds - 1.0)),
-            row.published_speedup.map_or_else(|| "-".to_owned(), |speedup| format!("{speedup:.2}")),
+            or_none(row.published_speedup.map(|speedup| format!("{speedup:.2}"))),
             format!("{:.2}", row.speedup),
             row.outcome.steals.to_string(),
             format!("{:.3} %", 100.0 * row.outcome.idle_share),
+            or_none(row.outcome.span_seconds.map(|span| format!("{span:.3} s"))),
+            or_none(row.outcome.constant().map(|constant| format!("{constant:.3}"))),
         ]);
     }
     table.to_string()
@@ -150,12 +163,12 @@ mod tests {
         let fits = theorem2(10, None, 1).unwrap();
         let object: Value = serde_json::from_str(&report(&fits, true)).unwrap();
         assert_eq!(object["experiment"], "theorem2");
-        let programs = ["fib(38), th 15", "knary(8,6,1)", "stencil 8192 x 25"];
+        let programs = ["fib(38), th 15", "knary(8,6,1)", "stencil 8192 x 25", "nqueens 21"];
         let names = [("1:1", programs), ("1:4", programs)];
         let names = names.iter().flat_map(|(speeds, programs)| programs.iter().map(move |program| (program, speeds)));
         let text = report(&fits, false);
         let blocks: Vec<_> = text.split(" for all p, ").collect();
-        assert_eq!((fits.len(), blocks.len()), (6, 7));
+        assert_eq!((fits.len(), blocks.len()), (8, 9));
         for (number, (program, speeds)) in names.enumerate() {
             let fit = &object["fits"][number];
             assert_eq!((&fit["program"], &fit["speeds"]), (&Value::from(*program), &Value::from(*speeds)));

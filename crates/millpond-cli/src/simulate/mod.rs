@@ -1,6 +1,8 @@
 //! `millpond simulate`: runs programs and recordings on simulated processors.
 
+mod clusters;
 mod experiment;
+mod graph;
 pub mod options;
 mod show;
 
@@ -9,29 +11,32 @@ use crate::progress::Progress;
 use crate::recording;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
+use clusters::name_of_results;
 use millpond_sim::programs::{Fib, Knary, NQueens, Recorded, Stencil};
-use millpond_sim::{Config, Costs, Outcome, SpeedsError, draw, experiments, simulate as run};
+use millpond_sim::{Config, Costs, Link, Network, Outcome, SpeedsError, draw, experiments, simulate as run};
 use millpond_trace::Report;
 use millpond_workloads::output;
-use options::{Described, SUBJECTS, Subject, costs, given, machine, name_of, nanos, seed};
+use options::{Described, PROCESSORS, SUBJECTS, Subject, costs, given, machine, name_of, nanos, seed};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
 /// Simulates the subject of the arguments.
 pub fn simulate(matches: &ArgMatches) -> Result<bool, Failure> {
     let trace = matches.get_one::<PathBuf>("trace");
+    let stg = matches.get_one::<PathBuf>("stg");
     let experiment = matches.get_one::<String>("experiment");
     let subject = matches.subcommand();
-    match (subject, trace, experiment) {
-        (Some((name, matches)), None, None) => program(name, matches)?,
-        (None, Some(file), None) => recording(file, matches)?,
-        (None, None, Some(name)) => experiment::experiment(name, matches)?,
-        (None, None, None) => {
+    match (subject, trace, stg, experiment) {
+        (Some((name, matches)), None, None, None) => program(name, matches)?,
+        (None, Some(file), None, None) => recording(file, matches)?,
+        (None, None, Some(file), None) => graph::graph(file, matches)?,
+        (None, None, None, Some(name)) => experiment::experiment(name, matches)?,
+        (None, None, None, None) => {
             let names: Vec<_> = SUBJECTS.iter().map(|subject| subject.name).collect();
-            let says = format!("expected --trace FILE, --experiment NAME or one of {}", names.join(", "));
+            let says = format!("expected --trace FILE, --stg FILE, --experiment NAME or one of {}", names.join(", "));
             return Err(Failure::Usage(says));
         }
-        _ => return Err(Failure::Usage("a program, --trace and --experiment exclude one another".to_owned())),
+        _ => return Err(Failure::Usage("a program, --trace, --stg and --experiment exclude one another".to_owned())),
     }
     Ok(true)
 }
@@ -56,11 +61,14 @@ impl From<millpond_sim::Error> for Failure {
 
 /// Checks before a long simulation that the picture can be written, and that its file is not an
 /// input.
-fn svg<'a>(matches: &'a ArgMatches, trace: Option<&Path>) -> Result<Option<&'a Path>, Failure> {
+fn svg<'a>(matches: &'a ArgMatches, input: Option<(&str, &Path)>) -> Result<Option<&'a Path>, Failure> {
     let Some(file) = matches.get_one::<PathBuf>("svg") else { return Ok(None) };
-    let speeds = matches.get_one::<String>("speeds").map(Path::new);
-    for (option, other) in [("trace", trace), ("speeds", speeds)] {
-        if other.is_some_and(|other| output::place(other) == output::place(file)) {
+    let given = ["speeds", "clusters"].into_iter().filter_map(|option| {
+        let text = matches.get_one::<String>(option)?;
+        Some((option, Path::new(text)))
+    });
+    for (option, other) in given.chain(input) {
+        if output::place(other) == output::place(file) {
             let says = format!("--svg and --{option} name the same file: {}", file.display());
             return Err(Failure::Usage(says));
         }
@@ -82,18 +90,36 @@ struct Simulated {
     outcome: Outcome,
     /// For a recording: the number of workers, and their seconds.
     measured: Option<(usize, f64)>,
+    /// For a task graph.
+    known: Option<Known>,
+}
+
+/// What is known about a task graph.
+struct Known {
+    /// The optimal seconds, by the number of processors.
+    optima: Vec<(usize, f64)>,
+    /// Whether the processors are those of an optimum.
+    is_comparable: bool,
+}
+
+impl Known {
+    /// The optimal seconds for these processors.
+    fn optimum(&self, processors: usize) -> Option<f64> {
+        let of = self.optima.iter().find(|(of, _)| *of == processors && self.is_comparable)?;
+        Some(of.1)
+    }
 }
 
 fn program(name: &str, matches: &ArgMatches) -> Result<(), Failure> {
     let subject = SUBJECTS.iter().find(|subject| subject.name == name).expect("clap knows these names alone");
     let svg = svg(matches, None)?;
-    let machine = machine(matches, &Config::of(0))?;
+    let machine = machine(matches, &Config::of(PROCESSORS))?;
     let costs = costs(matches, Costs::PAPER);
     let progress = Progress::new();
     progress.say(|| format!("{name} on {} processors", machine.config.speeds.len()));
     let (params, outcome) = of_subject(subject, matches, costs, &machine)?;
     drop(progress);
-    let simulated = Simulated { name: name.to_owned(), params, machine, costs, outcome, measured: None };
+    let simulated = Simulated { name: name.to_owned(), params, machine, costs, outcome, measured: None, known: None };
     write_svg(svg, &[(name, &simulated.outcome)])?;
     show::show(&simulated, matches.get_flag("json"))
 }
@@ -155,7 +181,7 @@ const MAX_BLOCKS: u64 = 1_000_000;
 /// The costs of thefts for a recording without thefts from a stack. The latency is the longest
 /// pause between two scans of a stack thief.
 fn of_recordings() -> Config {
-    Config { latency: 1.3e-5, bandwidth: 1e10, ..Config::of(0) }
+    Config { latency: 1.3e-5, bandwidth: 1e10, ..Config::of(PROCESSORS) }
 }
 
 /// The costs of thefts in a recording with thefts from a stack. Each scan has the recorded average
@@ -173,7 +199,7 @@ fn recording(file: &Path, matches: &ArgMatches) -> Result<(), Failure> {
     if matches.value_source("leaf-cost") == Some(ValueSource::CommandLine) {
         return Err(Failure::Usage("--trace says what bodies take: it cannot be used with --leaf-cost".to_owned()));
     }
-    let svg = svg(matches, Some(file))?;
+    let svg = svg(matches, Some(("trace", file)))?;
     let mut machine = machine(matches, &of_recordings())?;
     let failed = |error: millpond_trace::ReadError| Failure::Failed(error.to_string());
     let progress = Progress::new();
@@ -191,9 +217,17 @@ fn recording(file: &Path, matches: &ArgMatches) -> Result<(), Failure> {
     drop(progress);
     let params = vec![("trace", json!(file.to_string_lossy()))];
     let measured = Some((report.workers, report.seconds));
-    let simulated = Simulated { name: recording.program.clone(), params, machine, costs, outcome, measured };
+    let simulated =
+        Simulated { name: recording.program.clone(), params, machine, costs, outcome, measured, known: None };
     write_svg(svg, &[(&simulated.name, &simulated.outcome)])?;
     show::show(&simulated, matches.get_flag("json"))
+}
+
+/// The links between clusters: a row for each cluster, with a link to each cluster.
+fn links(config: &Config, network: &Network) -> Vec<Vec<Link>> {
+    let own = Link { latency: config.latency, bandwidth: config.bandwidth };
+    let count = network.clusters().len();
+    (0..count).map(|one| (0..count).map(|other| network.link(one, other, own)).collect()).collect()
 }
 
 /// The machine as a JSON object.
@@ -207,6 +241,12 @@ fn machine_json(simulated: &Simulated) -> Value {
     object.insert("own_latency".into(), json!(config.own_latency));
     object.insert("at_once".into(), json!(config.at_once));
     object.insert("bandwidth".into(), json!(config.bandwidth));
+    object.insert("results".into(), json!(name_of_results(config.send_results)));
+    if let Some(network) = &config.network {
+        object.insert("clusters".into(), json!(network.clusters()));
+        object.insert("links".into(), json!(links(config, network)));
+        object.insert("local_tries".into(), json!(network.local_tries));
+    }
     object.insert("steal_from".into(), json!(name_of(config.end)));
     object.insert("task_cost".into(), json!(simulated.costs.task as f64 / 1e9));
     object.insert("arg_cost".into(), json!(simulated.costs.argument as f64 / 1e9));

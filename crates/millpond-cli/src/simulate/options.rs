@@ -1,13 +1,17 @@
 //! The options of `millpond simulate`: programs, machine, costs.
 
+use super::clusters;
 use crate::args::{file, flag, integer, words};
+use crate::failure::Failure;
 use clap::{Arg, ArgMatches, Command};
 use millpond::stack::End;
-use millpond_sim::{Config, Costs, Speed, SpeedsError, speeds};
+use millpond_sim::{Config, Costs, Speed, speeds};
 use std::ops::RangeInclusive;
 
+/// The default number of processors.
+pub const PROCESSORS: usize = 32;
 /// The maximum number of processors.
-const MAX_PROCESSORS: u64 = 100_000;
+pub const MAX_PROCESSORS: u64 = 100_000;
 /// The range of a cost in seconds. No program may have more work.
 const COSTS: RangeInclusive<f64> = 0.0..=1e8;
 /// The range of the minimum speed.
@@ -59,7 +63,7 @@ pub static SUBJECTS: &[Subject] = &[
 ];
 
 /// The options of the machine. Experiments define their own machine.
-pub const OF_MACHINES: [&str; 10] = [
+pub const OF_MACHINES: [&str; 15] = [
     "processors",
     "speeds",
     "fault-below",
@@ -70,6 +74,11 @@ pub const OF_MACHINES: [&str; 10] = [
     "task-cost",
     "arg-cost",
     "leaf-cost",
+    "clusters",
+    "site-link",
+    "grid-link",
+    "local-tries",
+    "results",
 ];
 
 /// The names of the experiments.
@@ -84,13 +93,16 @@ pub fn command() -> Command {
         Command::new(subject.name).about(subject.summary).args(options)
     });
     Command::new("simulate")
-        .about("Simulate a program or a recording on any number of processors")
+        .about("Simulate a program, a task graph or a recording on any number of processors")
         .subcommand_value_name("PROGRAM")
         .subcommand_help_heading("Programs")
         .disable_help_subcommand(true)
         .args(machine_args())
+        .args(clusters::args())
+        .args([flag("json", "Print one JSON object"), file("svg", "Draw CPU and network load over time")])
         .mut_args(|arg| arg.global(true))
         .arg(file("trace", "Simulate a recording that `millpond profile --record` wrote, instead of a program"))
+        .arg(file("stg", "Simulate a task graph in the format of the Standard Task Graph Set, instead of a program"))
         .arg(words(
             "experiment",
             "NAME",
@@ -101,7 +113,7 @@ pub fn command() -> Command {
 }
 
 /// The options of the simulated machine.
-fn machine_args() -> [Arg; 14] {
+fn machine_args() -> [Arg; 12] {
     [
         integer("processors", "P", 1, MAX_PROCESSORS, "Simulated processors [default: 32]"),
         Arg::new("speeds").long("speeds").value_name("FILE|GENERATOR").allow_hyphen_values(true).help(
@@ -118,7 +130,7 @@ fn machine_args() -> [Arg; 14] {
             "latency",
             "SECONDS",
             Config::LATENCIES,
-            "From a request for work to its answer, from 1e-9 to 1e6 [default: 1e-4; of a recording as recorded, or 1.3e-5]",
+            "From a request for work to its answer, within a cluster, from 1e-9 to 1e6 [default: 1e-4; of a recording as recorded, or 1.3e-5]",
         ),
         number(
             "own-latency",
@@ -136,15 +148,17 @@ fn machine_args() -> [Arg; 14] {
             "bandwidth",
             "BYTES",
             Config::BANDWIDTHS,
-            "Bytes per second for stolen tasks, from 1e3 to 1e18 [default: 12.5e6; of a recording 1e10]",
+            "Bytes per second for stolen tasks, within a cluster, from 1e3 to 1e18 [default: 12.5e6; of a recording 1e10]",
         ),
         words("steal-from", "END", END_NAMES, "The frame of a stack at which thieves begin to scan [default: oldest]"),
-        cost("task-cost", "To create a task, in whole nanoseconds up to 1e8 [default: 230e-9; of a recording its overhead per task]"),
-        cost("arg-cost", "To pass an argument, in whole nanoseconds up to 1e8 [default: 160e-9; of a recording 0]"),
-        cost("leaf-cost", "What a leaf takes, in whole nanoseconds up to 1e8 [default: 1e-3]"),
+        cost("task-cost", "To create a task, in whole nanoseconds up to 1e8 [default: 230e-9; of --stg 0; of a recording its overhead per task]"),
+        cost("arg-cost", "To pass an argument, in whole nanoseconds up to 1e8 [default: 160e-9; of --stg and of a recording 0]"),
+        cost(
+            "leaf-cost",
+            "What a leaf takes, or a unit of processing time in --stg, in whole nanoseconds up to 1e8 [default: 1e-3; of \
+             --stg 1]",
+        ),
         integer("seed", "N", 0, u64::MAX, "Seed of the thieves' choices and of random speeds [default: 1]"),
-        flag("json", "Print one JSON object"),
-        file("svg", "Draw CPU and network load over time"),
     ]
 }
 
@@ -161,14 +175,15 @@ fn cost(name: &'static str, help: &'static str) -> Arg {
     })
 }
 
-fn parsed<F>(name: &'static str, value: &'static str, help: &'static str, parse: F) -> Arg
+pub fn parsed<T, F>(name: &'static str, value: &'static str, help: &'static str, parse: F) -> Arg
 where
-    F: Fn(&str) -> Result<f64, String> + Clone + Send + Sync + 'static,
+    T: Clone + Send + Sync + 'static,
+    F: Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static,
 {
     Arg::new(name).long(name).value_name(value).help(help).value_parser(parse)
 }
 
-fn in_range(text: &str, range: &RangeInclusive<f64>) -> Result<f64, String> {
+pub fn in_range(text: &str, range: &RangeInclusive<f64>) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if range.contains(&number) => Ok(number),
         _ => Err(format!("expected a number from {} to {}", short(*range.start()), short(*range.end()))),
@@ -226,17 +241,25 @@ pub struct Described {
     pub fault_below: Option<f64>,
 }
 
-/// The machine. Unless options say otherwise, thefts cost as much as in `default`.
-pub fn machine(matches: &ArgMatches, default: &Config) -> Result<Described, SpeedsError> {
-    let processors = matches.get_one::<u64>("processors").copied().unwrap_or(32) as usize;
+/// The machine. Unless options say otherwise, it has as many processors as `default`, and thefts
+/// cost as much.
+pub fn machine(matches: &ArgMatches, default: &Config) -> Result<Described, Failure> {
+    let network = clusters::network(matches)?;
+    let given = matches.get_one::<u64>("processors").map(|&processors| processors as usize);
+    let processors = match &network {
+        Some(network) => network.processors(),
+        None => given.unwrap_or(default.speeds.len()),
+    };
     let text = matches.get_one::<String>("speeds").cloned().unwrap_or_else(|| "constant".to_owned());
     let of: Vec<Speed> = speeds(&text, processors, seed(matches))?;
-    let fault_below = given(matches, "fault-below");
+    let fault_below = self::given(matches, "fault-below");
     let config = Config {
         speeds: of,
         fault_below: fault_below.unwrap_or(0.0),
         seed: seed(matches),
         end: end(matches),
+        send_results: clusters::send_results(matches, network.is_some()),
+        network,
         ..Config::of(0)
     };
     let mut machine = Described { config, speeds: text, fault_below };

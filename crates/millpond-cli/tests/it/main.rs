@@ -24,3 +24,4 @@ mod run;
 mod scale;
 mod schemes;
 mod simulate;
+mod simulate_grid;

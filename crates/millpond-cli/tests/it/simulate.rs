@@ -182,11 +182,13 @@ fn speeds_that_are_none() {
     assert_eq!(object["simulated"]["faults"], 1);
 }
 
+const EXPECTED: &str = "expected --trace FILE, --stg FILE, --experiment NAME or one of fib, knary, nqueens, stencil";
+
 #[test]
 fn arguments_that_make_no_sense() {
-    fails(&["simulate"], 2, "expected --trace FILE, --experiment NAME or one of fib, knary, nqueens, stencil");
+    fails(&["simulate"], 2, EXPECTED);
     fails(&["simulate", "fibb"], 2, "unknown program 'fibb'; the nearest valid: fib");
-    let both = "a program, --trace and --experiment exclude one another";
+    let both = "a program, --trace, --stg and --experiment exclude one another";
     fails(&["simulate", "--trace", "x", "--experiment", "fig4"], 2, both);
     for (option, name, values, range) in [
         ("latency", "SECONDS", ["0", "NaN", "1e-17", "1e7"], "1e-9 to 1e6"),

@@ -12,13 +12,18 @@
 //! 4. A thief asks a processor chosen at random. The request takes effect after half the latency;
 //!    the answer arrives after the whole. Stolen closures arrive later, by their size over the
 //!    bandwidth. If it is refused, the thief asks another processor.
-//! 5. If a thief takes several closures, each has its own stack. The thief begins the next one when
+//! 5. With [`Config::send_results`], rule 2 changes. The result is a message to the processor that
+//!    holds the victim's stack. On arrival, a holder without work continues with that stack; a
+//!    working holder continues with it later. The thief looks for other work at once.
+//! 6. If a thief takes several closures, each has its own stack. The thief begins the next one when
 //!    it would otherwise steal. No other processor can take it.
 //!
 //! Simultaneous events are processed in the order of their creation, so that a seed determines
 //! everything.
 
 mod faults;
+mod limits;
+mod results;
 #[cfg(test)]
 mod tests;
 mod thief;
@@ -28,13 +33,14 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use millpond::internals::Victims;
 
-use crate::config::{Config, Error, MAX_WORK_NANOS, Outcome};
+use crate::config::{ClusterOutcome, Config, Error, MAX_WORK_NANOS, Outcome};
 use crate::frame::StackId;
 use crate::load::Load;
-use crate::program::{Program, Size, Work};
+use crate::network::Topology;
+use crate::program::{Program, Work};
 use crate::random::mix;
 use crate::speed::Speed;
-use crate::stack::{Stack, Standing, Stop, Tally};
+use crate::stack::{Position, Stack, Standing, Stop, Tally};
 
 /// Simulates a program on a machine.
 ///
@@ -63,8 +69,6 @@ pub fn simulate<P: Program>(program: &P, config: &Config) -> Result<Outcome, Err
     Machine::new(program, config).run()
 }
 
-/// The maximum expected number of refusals. Simulating them takes one to three minutes.
-const MAX_REFUSALS: f64 = 1e9;
 /// The number of refusals between two checks: several seconds.
 const REFUSALS_PER_CHECK: u64 = 50_000_000;
 /// The maximum number of changes of speed, over all processors, because each takes memory. The next
@@ -83,6 +87,8 @@ enum What {
     Answered,
     /// Its speed changes.
     Changes,
+    /// The result of a closure arrives that was stolen from a stack of this processor.
+    Arrives { origin: Position },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,8 +96,8 @@ struct Event {
     at: f64,
     sequence: u64,
     processor: usize,
-    /// The event counts only if the processor's stamp is still this one. Changes of speed always
-    /// count.
+    /// The event counts only if the processor's stamp is still this one. Changes of speed and
+    /// arrivals of results always count.
     stamp: u64,
     what: What,
 }
@@ -114,6 +120,8 @@ impl PartialOrd for Event {
 struct Processor {
     speed: Speed,
     victims: Victims,
+    /// Its requests since it last worked.
+    tries: u64,
     /// Neither gone nor faulty.
     alive: bool,
     active: Option<StackId>,
@@ -138,6 +146,7 @@ struct Processor {
 struct Machine<'a, P: Program> {
     program: &'a P,
     config: &'a Config,
+    topology: Topology,
     processors: Vec<Processor>,
     stacks: HashMap<StackId, Stack<P::Task>>,
     next_stack: StackId,
@@ -145,8 +154,8 @@ struct Machine<'a, P: Program> {
     sequence: u64,
     /// The number of pending changes of speed.
     changes: usize,
-    /// The number of stacks that are running or being sent. While there are any, refused thieves
-    /// need not give up.
+    /// The number of stacks that are running or being sent, and of results on their way. While
+    /// there are any, refused thieves need not give up.
     moving: usize,
     now: f64,
     finished: bool,
@@ -164,46 +173,11 @@ struct Machine<'a, P: Program> {
 
 impl<'a, P: Program> Machine<'a, P> {
     fn new(program: &'a P, config: &'a Config) -> Self {
-        let most = MIN_CHANGES_PER_PROCESSOR.max(MAX_CHANGES / config.speeds.len().max(1));
-        let processors = config.speeds.iter().enumerate().map(|(number, speed)| Processor {
-            speed: speed.clone().limited(most),
-            victims: Victims::of_thief(mix(config.seed).wrapping_add(number as u64) as usize),
-            alive: false,
-            active: None,
-            sent: VecDeque::new(),
-            owed: 0.0,
-            suspended: Vec::new(),
-            base: 0.0,
-            used: 0,
-            due: 0,
-            since: 0.0,
-            halted: false,
-            stamp: 0,
-        });
-        let size = program.size(&program.root());
-        let outcome = Outcome {
-            processors: config.speeds.len(),
-            seconds: 0.0,
-            work_seconds: seconds(size.work),
-            span_seconds: program.span().map(seconds),
-            average_speed: 0.0,
-            tasks: 0,
-            steals: 0,
-            own_steals: 0,
-            failed_attempts: 0,
-            lost_seconds: 0.0,
-            faults: 0,
-            restarts: 0,
-            busy_seconds: 0.0,
-            alive_seconds: 0.0,
-            idle_share: 0.0,
-            bytes: 0,
-            load: Load::new(),
-        };
         Machine {
             program,
             config,
-            processors: processors.collect(),
+            topology: Topology::of(config),
+            processors: processors(config),
             stacks: HashMap::new(),
             next_stack: 0,
             events: BinaryHeap::new(),
@@ -215,7 +189,7 @@ impl<'a, P: Program> Machine<'a, P> {
             is_root_unassigned: true,
             tally: Tally::default(),
             load: Load::new(),
-            outcome,
+            outcome: unfinished(program, config),
             refusals_per_check: REFUSALS_PER_CHECK,
             #[cfg(test)]
             eager: false,
@@ -245,14 +219,11 @@ impl<'a, P: Program> Machine<'a, P> {
             if self.processors[event.processor].speed.is_exhausted() {
                 return Err(self.stuck());
             }
-            if event.what == What::Changes {
-                self.now = event.at;
-                self.changes -= 1;
-                self.change(event.processor)?;
-            } else if event.stamp == self.processors[event.processor].stamp {
+            let always = matches!(event.what, What::Changes | What::Arrives { .. });
+            if always || event.stamp == self.processors[event.processor].stamp {
                 self.now = event.at;
                 #[cfg(test)]
-                if self.eager {
+                if self.eager && event.what != What::Changes {
                     (0..self.processors.len()).for_each(|number| self.catch_up(number));
                 }
                 self.happen(event)?;
@@ -266,7 +237,11 @@ impl<'a, P: Program> Machine<'a, P> {
             What::Stops => self.advance(event.processor),
             What::Asks { victim } => return self.ask(event.processor, victim),
             What::Answered => self.answered(event.processor),
-            What::Changes => {}
+            What::Arrives { origin } => self.arrive(origin),
+            What::Changes => {
+                self.changes -= 1;
+                return self.change(event.processor);
+            }
         }
         Ok(())
     }
@@ -290,10 +265,8 @@ impl<'a, P: Program> Machine<'a, P> {
     /// Gives the root to the first live processor, if any.
     fn assign_root(&mut self) {
         let Some(first) = self.processors.iter().position(|p| p.alive) else { return };
-        let root = self.program.root();
-        let size: Size = self.program.size(&root);
         self.is_root_unassigned = false;
-        let stack = self.new_stack(Stack::new(root, size, None, first));
+        let stack = self.new_stack(Stack::new(self.program, self.program.root(), None, first));
         self.work_on(first, stack);
     }
 
@@ -324,11 +297,16 @@ impl<'a, P: Program> Machine<'a, P> {
                         self.finished = true;
                         return;
                     };
+                    let send_results = self.config.send_results;
                     let upper = self.stack(origin.stack);
+                    let holder = upper.holder;
+                    if send_results && holder != number {
+                        self.send_result(number, holder, origin, stack.result_bytes);
+                        return self.find_work(number);
+                    }
                     if !upper.finish_stolen(origin) {
                         return self.find_work(number);
                     }
-                    let holder = upper.holder;
                     self.processors[holder].suspended.retain(|&other| other != origin.stack);
                     self.begin(number, origin.stack);
                 }
@@ -343,6 +321,7 @@ impl<'a, P: Program> Machine<'a, P> {
         let processor = &mut self.processors[number];
         processor.base = processor.speed.capacity(now);
         (processor.used, processor.due, processor.since, processor.active) = (0, 0, now, Some(id));
+        processor.tries = 0;
         self.moving += 1;
     }
 
@@ -396,64 +375,29 @@ impl<'a, P: Program> Machine<'a, P> {
             self.moving -= 1;
         }
         let (load, busy) = (&mut self.load, &mut self.outcome.busy_seconds);
+        let mut cluster = self.outcome.clusters.get_mut(self.topology.cluster_of(number));
         processor.speed.spans(processor.since, now, least, |from, to| {
             *busy += to - from;
             load.busy(from, to);
+            if let Some(cluster) = &mut cluster {
+                cluster.busy_seconds += to - from;
+                cluster.load.busy(from, to);
+            }
         });
-    }
-
-    /// Fails if thieves will ask too often before all work is done, estimated from the share of
-    /// work that is done. While one task prepares the work of all others, that share is too small.
-    /// So another bound applies, too: no processor is idle for longer than p·D/Π
-    /// ([DDS](crate#sources) §4).
-    fn check_refusals(&mut self) -> Result<(), Error> {
-        (0..self.processors.len()).for_each(|number| self.catch_up(number));
-        let (refused, latency, processors) =
-            (self.outcome.failed_attempts, self.config.latency, self.processors.len() as f64);
-        let share = seconds(self.tally.work).min(self.outcome.work_seconds) / self.outcome.work_seconds;
-        let speed = self.capacity() / self.now;
-        let by_span = |span: f64| processors * (processors * span / speed) / latency;
-        let by_share = refused as f64 / share;
-        let expected = self.outcome.span_seconds.map_or(by_share, |span| by_share.min(by_span(span)));
-        if expected.max(refused as f64) <= MAX_REFUSALS {
-            return Ok(());
-        }
-        Err(Error::Refused { refused, share, seconds: self.now, latency })
-    }
-
-    /// The possible work of all processors until now, in seconds at unit speed.
-    fn capacity(&mut self) -> f64 {
-        let now = self.now;
-        self.processors.iter_mut().map(|processor| processor.speed.capacity(now) / 1e9).sum()
-    }
-
-    /// No more events: the remaining work is held by a processor that has left, or its speed is not
-    /// drawn any further.
-    fn stuck(&self) -> Error {
-        if let Some(error) = self.restless() {
-            return error;
-        }
-        let (seconds, processors) = (self.now, self.processors.len());
-        let holder = self.processors.iter().position(|processor| processor.active.is_some());
-        match holder.filter(|_| self.processors.iter().any(|processor| processor.alive)) {
-            Some(processor) => Error::Stuck { seconds, processor },
-            None => Error::Deserted { seconds, processors, fault_below: self.config.fault_below },
-        }
-    }
-
-    /// The error of a processor whose speed would need more changes than the maximum.
-    fn restless(&self) -> Option<Error> {
-        let processor = self.processors.iter().position(|processor| processor.speed.is_exhausted())?;
-        Some(Error::Restless { processor, changes: self.processors[processor].speed.pieces() })
     }
 
     fn finish(mut self) -> Result<Outcome, Error> {
         let (end, least) = (self.now, self.config.fault_below);
         let (mut alive, capacity) = (0.0, self.capacity());
-        for processor in &mut self.processors {
+        for (number, processor) in self.processors.iter_mut().enumerate() {
+            let mut cluster = self.outcome.clusters.get_mut(self.topology.cluster_of(number));
             processor.speed.spans(0.0, end, least, |from, to| {
                 alive += to - from;
                 self.load.alive(from, to);
+                if let Some(cluster) = &mut cluster {
+                    cluster.alive_seconds += to - from;
+                    cluster.load.alive(from, to);
+                }
             });
         }
         if let Some(error) = self.restless() {
@@ -466,10 +410,81 @@ impl<'a, P: Program> Machine<'a, P> {
         outcome.tasks = self.tally.tasks;
         outcome.lost_seconds = (seconds(self.tally.work) - outcome.work_seconds).max(0.0);
         outcome.alive_seconds = alive;
-        outcome.idle_share = if alive > 0.0 { (1.0 - outcome.busy_seconds / alive).max(0.0) } else { 0.0 };
+        outcome.idle_share = idle_share(outcome.busy_seconds, alive);
+        for cluster in &mut outcome.clusters {
+            cluster.idle_share = idle_share(cluster.busy_seconds, cluster.alive_seconds);
+            cluster.load.cut(end);
+        }
         outcome.load = self.load;
         Ok(outcome)
     }
+}
+
+/// The processors before the first event.
+fn processors(config: &Config) -> Vec<Processor> {
+    let most = MIN_CHANGES_PER_PROCESSOR.max(MAX_CHANGES / config.speeds.len().max(1));
+    let processor = |(number, speed): (usize, &Speed)| Processor {
+        speed: speed.clone().limited(most),
+        victims: Victims::of_thief(mix(config.seed).wrapping_add(number as u64) as usize),
+        tries: 0,
+        alive: false,
+        active: None,
+        sent: VecDeque::new(),
+        owed: 0.0,
+        suspended: Vec::new(),
+        base: 0.0,
+        used: 0,
+        due: 0,
+        since: 0.0,
+        halted: false,
+        stamp: 0,
+    };
+    config.speeds.iter().enumerate().map(processor).collect()
+}
+
+/// The outcome before the first event.
+fn unfinished<P: Program>(program: &P, config: &Config) -> Outcome {
+    let clusters = config.network.iter().flat_map(|network| network.clusters()).map(|cluster| ClusterOutcome {
+        name: cluster.name.clone(),
+        site: cluster.site.clone(),
+        processors: cluster.processors,
+        busy_seconds: 0.0,
+        alive_seconds: 0.0,
+        idle_share: 0.0,
+        local_steals: 0,
+        remote_steals: 0,
+        bytes: 0,
+        load: Load::new(),
+    });
+    Outcome {
+        processors: config.speeds.len(),
+        seconds: 0.0,
+        work_seconds: seconds(program.size(&program.root()).work),
+        span_seconds: program.span().map(seconds),
+        average_speed: 0.0,
+        tasks: 0,
+        steals: 0,
+        local_steals: 0,
+        remote_steals: 0,
+        distant_steals: 0,
+        results: 0,
+        own_steals: 0,
+        failed_attempts: 0,
+        lost_seconds: 0.0,
+        faults: 0,
+        restarts: 0,
+        busy_seconds: 0.0,
+        alive_seconds: 0.0,
+        idle_share: 0.0,
+        bytes: 0,
+        clusters: clusters.collect(),
+        load: Load::new(),
+    }
+}
+
+/// The share of the possible time in which processors did not work.
+fn idle_share(busy: f64, alive: f64) -> f64 {
+    if alive > 0.0 { (1.0 - busy / alive).max(0.0) } else { 0.0 }
 }
 
 fn seconds(work: Work) -> f64 {

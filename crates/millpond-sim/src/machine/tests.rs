@@ -4,6 +4,8 @@ use millpond::depend::Mode;
 
 use super::Machine;
 use crate::config::{Config, Error};
+use crate::network::Link;
+use crate::networks::parse_network;
 use crate::program::{Children, Costs, Program, Size, Work};
 use crate::programs::{Fib, Knary, NQueens, Stencil};
 use crate::speeds::speeds;
@@ -12,7 +14,12 @@ fn same(program: &impl Program, of: &str, processors: usize) {
     let paper = Config::of(processors);
     // Thieves that take several closures, and pay to take from their own stacks.
     let recorded = Config { own_latency: 3e-5, at_once: 2.5, ..paper.clone() };
-    [paper, recorded].into_iter().for_each(|config| same_with(program, of, config));
+    // Three clusters at two sites, whose results travel.
+    let link = |latency| Link { latency, bandwidth: 1e7 };
+    let network = parse_network(&format!("1+{}/1", processors - 2), link(2e-4), link(3e-3)).unwrap();
+    let grid = Config { network: Some(network), send_results: true, ..recorded.clone() };
+    let travelling = Config { send_results: true, ..paper.clone() };
+    [paper, recorded, grid, travelling].into_iter().for_each(|config| same_with(program, of, config));
 }
 
 fn same_with(program: &impl Program, of: &str, mut config: Config) {
@@ -23,6 +30,8 @@ fn same_with(program: &impl Program, of: &str, mut config: Config) {
     machine.eager = true;
     let eager = machine.run().unwrap();
     let figures = |o: &crate::Outcome| (o.seconds, o.tasks, o.steals, o.own_steals, o.failed_attempts, o.bytes);
+    let of_network = |o: &crate::Outcome| (o.local_steals, o.remote_steals, o.distant_steals, o.results);
+    assert_eq!(of_network(&lazy), of_network(&eager));
     assert_eq!(figures(&lazy), figures(&eager));
     assert_eq!(lazy.load.busy, eager.load.busy);
 }

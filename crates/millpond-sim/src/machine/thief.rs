@@ -3,6 +3,7 @@
 use super::{Machine, What};
 use crate::config::Error;
 use crate::frame::StackId;
+use crate::network::Distance;
 use crate::program::Program;
 use crate::stack::{Position, Stack};
 
@@ -18,6 +19,15 @@ impl<P: Program> Machine<'_, P> {
         if !self.processors[number].alive {
             return;
         }
+        if self.config.send_results {
+            let ready = self.take_ready(number);
+            if self.finished {
+                return;
+            }
+            if let Some(id) = ready {
+                return self.work_on(number, id);
+            }
+        }
         if let Some(id) = self.next_sent(number) {
             return self.work_on(number, id);
         }
@@ -28,11 +38,22 @@ impl<P: Program> Machine<'_, P> {
             }
             return self.answered(number);
         }
-        let processors = self.processors.len();
-        if processors > 1 {
-            let victim = self.processors[number].victims.pick(processors, number);
-            self.push(self.now + self.config.latency / 2.0, number, What::Asks { victim });
+        if self.processors.len() > 1 {
+            let victim = self.next_victim(number);
+            let latency = self.topology.link(number, victim).latency;
+            self.push(self.now + latency / 2.0, number, What::Asks { victim });
         }
+    }
+
+    /// Draws the victim of a thief's next request.
+    fn next_victim(&mut self, thief: usize) -> usize {
+        let processor = &mut self.processors[thief];
+        let (among, without) = self.topology.candidates(thief, processor.tries);
+        processor.tries += 1;
+        let count = among.len() - without.len();
+        // The last number of `count + 1` is not drawn.
+        let victim = among.start + processor.victims.pick(count + 1, count);
+        if victim >= without.start { victim + without.len() } else { victim }
     }
 
     /// The closure that a thief takes next from a processor: the first ready child on a suspended
@@ -66,9 +87,9 @@ impl<P: Program> Machine<'_, P> {
     fn take(&mut self, thief: usize, victim: usize) -> Option<u64> {
         let position = self.find(victim)?;
         let id = self.next_stack + 1;
-        let (task, size) = self.stack(position.stack).steal((position.frame, position.child), id);
+        let task = self.stack(position.stack).steal((position.frame, position.child), id);
         let bytes = self.program.bytes(&task);
-        self.new_stack(Stack::new(task, size, Some(position), thief));
+        self.new_stack(Stack::new(self.program, task, Some(position), thief));
         self.processors[thief].sent.push_back(id);
         self.moving += 1;
         if self.processors[victim].active == Some(position.stack) && self.processors[victim].due > 0 {
@@ -80,23 +101,39 @@ impl<P: Program> Machine<'_, P> {
 
     /// A request reaches a victim.
     pub(super) fn ask(&mut self, thief: usize, victim: usize) -> Result<(), Error> {
-        let answer = self.now + self.config.latency / 2.0;
-        self.send(REQUEST_BYTES);
+        self.send(REQUEST_BYTES, thief, victim);
         self.catch_up(victim);
-        let Some(bytes) = self.take_from(thief, victim) else { return self.refuse(thief, answer) };
-        self.outcome.steals += self.processors[thief].sent.len() as u64;
-        self.send(bytes);
-        self.push(answer + bytes as f64 / self.config.bandwidth, thief, What::Answered);
+        let Some(bytes) = self.take_from(thief, victim) else { return self.refuse(thief, victim) };
+        self.count_steals(thief, victim);
+        self.send(bytes, victim, thief);
+        self.push(self.topology.link(thief, victim).arrival(self.now, bytes), thief, What::Answered);
         Ok(())
     }
 
+    /// Counts the closures that a thief has just taken.
+    fn count_steals(&mut self, thief: usize, victim: usize) {
+        let (taken, distance) = (self.processors[thief].sent.len() as u64, self.topology.distance(thief, victim));
+        let outcome = &mut self.outcome;
+        outcome.steals += taken;
+        let (local, remote) = if distance == Distance::Cluster { (taken, 0) } else { (0, taken) };
+        outcome.local_steals += local;
+        outcome.remote_steals += remote;
+        if distance == Distance::Grid {
+            outcome.distant_steals += taken;
+        }
+        if let Some(cluster) = outcome.clusters.get_mut(self.topology.cluster_of(thief)) {
+            cluster.local_steals += local;
+            cluster.remote_steals += remote;
+        }
+    }
+
     /// The victim has no ready closure. The thief gets a refusal.
-    fn refuse(&mut self, thief: usize, answer: f64) -> Result<(), Error> {
+    fn refuse(&mut self, thief: usize, victim: usize) -> Result<(), Error> {
         self.outcome.failed_attempts += 1;
         if self.outcome.failed_attempts.is_multiple_of(self.refusals_per_check) {
             self.check_refusals()?;
         }
-        self.send(REQUEST_BYTES);
+        self.send(REQUEST_BYTES, victim, thief);
         if self.moving == 0
             && self.changes == 0
             && !self.stacks.values_mut().any(|s| s.find(self.program, self.config.end).is_some())
@@ -106,11 +143,11 @@ impl<P: Program> Machine<'_, P> {
         if self.processors[thief].suspended.is_empty() {
             // After the refusal the next request follows at once, because nothing else can happen
             // to the thief.
-            let processors = self.processors.len();
-            let next = self.processors[thief].victims.pick(processors, thief);
-            self.push(self.now + self.config.latency, thief, What::Asks { victim: next });
+            let next = self.next_victim(thief);
+            let latencies = self.topology.link(thief, victim).latency + self.topology.link(thief, next).latency;
+            self.push(self.now + latencies / 2.0, thief, What::Asks { victim: next });
         } else {
-            self.push(answer, thief, What::Answered);
+            self.push(self.now + self.topology.link(thief, victim).latency / 2.0, thief, What::Answered);
         }
         Ok(())
     }
@@ -130,8 +167,16 @@ impl<P: Program> Machine<'_, P> {
         Some(id)
     }
 
-    fn send(&mut self, bytes: u64) {
+    /// Counts a message. It belongs to the clusters of both its ends.
+    pub(super) fn send(&mut self, bytes: u64, from: usize, to: usize) {
         self.outcome.bytes += bytes;
         self.load.sent(self.now, bytes);
+        let (from, to) = (self.topology.cluster_of(from), self.topology.cluster_of(to));
+        for end in std::iter::once(from).chain(Some(to).filter(|&to| to != from)) {
+            if let Some(cluster) = self.outcome.clusters.get_mut(end) {
+                cluster.bytes += bytes;
+                cluster.load.sent(self.now, bytes);
+            }
+        }
     }
 }

@@ -3,7 +3,9 @@
 //! number of cases.
 
 use millpond::depend::Mode::{self, Commutative, Concurrent, Inout, Read, Write};
-use millpond_sim::{Children, Config, Error, Program, Size, Speed, Work, simulate};
+use millpond_sim::{
+    Children, Cluster, ClusterOutcome, Config, Error, Link, Network, Program, Size, Speed, Work, simulate,
+};
 
 /// A sequence of numbers (G. Marsaglia, *Xorshift RNGs*, 2003).
 struct Random(u64);
@@ -128,7 +130,31 @@ fn machine(random: &mut Random, case: u64) -> Config {
     for speed in &mut config.speeds {
         *speed = Speed::constant(1.0 + random.below(4) as f64).unwrap();
     }
+    config.send_results = random.below(2) == 0;
+    if random.below(2) == 0 {
+        config.network = Some(network(random, config.speeds.len()));
+    }
     config
+}
+
+/// The greatest latency of a link between clusters.
+const FARTHEST: f64 = 1e-3;
+
+/// Divides the processors among clusters at several sites.
+fn network(random: &mut Random, mut processors: usize) -> Network {
+    let latency = (1 + random.below(1000)) as f64 * 1e-6;
+    let mut network = Network::new(Link { latency: latency / 8.0, bandwidth: 1e8 }, Link { latency, bandwidth: 1e8 });
+    let mut site = 0;
+    while processors > 0 {
+        let of_cluster = 1 + random.below(processors.min(8) as u64) as usize;
+        let name = format!("c{}", network.clusters().len());
+        let cluster = Cluster { name, site: format!("s{site}"), processors: of_cluster, link: None };
+        network.add(cluster).unwrap();
+        processors -= of_cluster;
+        site += random.below(2);
+    }
+    network.local_tries = [0, 3, Network::LOCAL_TRIES][random.below(3) as usize];
+    network
 }
 
 #[test]
@@ -148,10 +174,22 @@ fn every_task_once_and_never_faster_than_work_and_span() {
             let speed = config.speeds[0].clone().at(0.0);
             assert!((outcome.seconds * speed * 1e9 - size.work as f64).abs() < 1e-3, "case {case}");
         }
+        assert_eq!(outcome.local_steals + outcome.remote_steals, outcome.steals, "case {case}");
+        assert!(outcome.distant_steals <= outcome.remote_steals, "case {case}");
+        let clusters = config.network.as_ref().map_or(1, |network| network.clusters().len());
+        assert!(clusters > 1 || outcome.remote_steals == 0, "case {case}");
+        if !outcome.clusters.is_empty() {
+            let sum = |of: fn(&ClusterOutcome) -> f64| outcome.clusters.iter().map(of).sum::<f64>();
+            assert_eq!(sum(|c| c.remote_steals as f64), outcome.remote_steals as f64, "case {case}");
+            assert!((sum(|c| c.busy_seconds) - outcome.busy_seconds).abs() < 1e-9, "case {case}");
+            assert!((sum(|c| c.alive_seconds) - outcome.alive_seconds).abs() < 1e-9, "case {case}");
+        }
         // A run is never slower than one processor alone, except for the cost of steals. A steal
-        // delays its closure once.
+        // delays its closure once, and its result once.
         let alone = size.work as f64 / 1e9;
-        let at_others = (outcome.steals + outcome.failed_attempts + 1) as f64 * (config.latency + 1e-4);
+        let latency = if clusters > 1 { config.latency.max(FARTHEST) } else { config.latency };
+        let messages = outcome.steals + outcome.failed_attempts + outcome.results + 1;
+        let at_others = messages as f64 * (latency + 1e-4);
         let held_up = at_others + outcome.own_steals as f64 * config.own_latency;
         assert!(outcome.seconds <= alone + held_up, "case {case}");
     });

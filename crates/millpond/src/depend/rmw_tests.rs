@@ -1,10 +1,9 @@
 //! The number of atomic read-modify-writes that dependence tracking costs per task, if every task
-//! goes through the pool. More processors do not make these cheaper. `.ci/run counted` prints the
+//! goes through the pool. More processors do not make these cheaper. `.ci/run scheme` prints the
 //! table.
 
 use super::Scheme;
-use crate::sync::global::Mutex;
-use crate::sync::tracked::read_modify_writes;
+use crate::sync::tracked::{one_counts, read_modify_writes};
 use crate::{DefaultMemory, DefaultPool, Engine, Handle, Inline, Parts, Runtime, Spawn, StackEngine};
 
 /// A program: it spawns its tasks, and returns their number.
@@ -87,9 +86,7 @@ fn read_modify_writes_a_task<D: Scheme>() {
 }
 
 fn of_engine<E: Engine>(name: &str) {
-    // The count belongs to the process, so only one test may run at a time.
-    static ONE: Mutex<()> = Mutex::new(());
-    let _one = ONE.lock();
+    let _one = one_counts();
     for workers in [1, 2] {
         let builder = Runtime::builder().workers(workers).inline(Inline::Never);
         let runtime = builder.build_with::<E>().expect("every choice is in its range");

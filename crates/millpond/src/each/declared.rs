@@ -8,7 +8,7 @@ use crate::handle::Handle;
 use crate::handle::access::{
     Access, Accesses, Args, ArgsOf, CanRead, CanWrite, Full, In, Inout, Read, ReadOnly, Visitor,
 };
-use crate::task::Modes;
+use crate::task::Form;
 
 /// The access to a datum whose chunks are the items of a loop. Made by [`Handle::chunks`] and
 /// [`Handle::chunks_mut`].
@@ -67,7 +67,7 @@ macro_rules! in_chunks {
         {
             /// The size of a chunk.
             type Shape = usize;
-            const MODES: Option<Modes> = <Access<'_, V, $mode, B> as Accesses<'s, B>>::MODES;
+            const FORM: Form = <Access<'_, V, $mode, B> as Accesses<'s, B>>::FORM;
             const REDUCES: bool = false;
             #[inline]
             fn count(&self) -> usize {
@@ -112,7 +112,7 @@ impl<'t> ArgsOf<'t> for Range<usize> {
 #[diagnostic::do_not_recommend]
 unsafe impl<'s, B> Accesses<'s, B> for Range<usize> {
     type Shape = Range<usize>;
-    const MODES: Option<Modes> = Some(Modes::NONE);
+    const FORM: Form = Form::NONE;
     const REDUCES: bool = false;
     #[inline]
     fn count(&self) -> usize {
@@ -147,7 +147,7 @@ impl<'t, X: for<'x> ArgsOf<'x>, Y: for<'x> ArgsOf<'x>> ArgsOf<'t> for Zip<X, Y> 
 #[diagnostic::do_not_recommend]
 unsafe impl<'s, B, X: Accesses<'s, B>, Y: Accesses<'s, B>> Accesses<'s, B> for Zip<X, Y> {
     type Shape = (X::Shape, Y::Shape);
-    const MODES: Option<Modes> = Modes::then(X::MODES, Y::MODES);
+    const FORM: Form = Form::then(X::FORM, Y::FORM);
     const REDUCES: bool = X::REDUCES || Y::REDUCES;
     #[inline]
     fn count(&self) -> usize {

@@ -321,7 +321,7 @@ unsafe impl<A: Source, B: Source> Source for Zip<A, B> {
     message = "all items of a loop get `{Self}`, so it must be shared",
     label = "each item would need it alone",
     note = "behind the items, declare `h.read()` or `h.concurrent()`; to change a second datum item by item, \
-            put both together by `each::zip`"
+            put both together by `each::zip`; to add to a datum, call `Acc::for_each` in a leaf that accumulates"
 )]
 pub trait Shared: Copy + Send + Sync {}
 

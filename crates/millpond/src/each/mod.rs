@@ -1,8 +1,9 @@
 //! Parallel loops: a body for each item of a range or a slice.
 //!
 //! [`for_each`] runs such a loop in any body and in the closure of a scope.
-//! [`Spawn::for_each`](crate::Spawn::for_each) spawns a loop as one task with declared data. This
-//! module has what a loop runs over ([`Items`]).
+//! [`Spawn::for_each`](crate::Spawn::for_each) spawns a loop as one task with declared data. In a
+//! loop of [`Acc::for_each`](crate::Acc::for_each), items add to a datum. A body of
+//! [`try_for_each`] may fail. This module has what a loop runs over ([`Items`]).
 //!
 //! ```
 //! use millpond::{Runtime, each, for_each};
@@ -52,15 +53,20 @@ use crate::worker::fork::Joiner;
 use crate::worker::forks::{CallSite, Others};
 use crate::worker::loops::Loops;
 
+mod adding;
+mod body;
 mod declared;
 mod items;
 mod rest;
 mod share;
+mod trying;
 
+use self::body::{Body, Plain};
 pub use declared::{InChunks, ItemsOf};
 pub use items::{Chunks, ChunksMut, Items, Shared, Zip};
 #[doc(hidden)]
 pub use items::{SliceMut, Source, With};
+pub use trying::try_for_each;
 
 /// A rest that takes less is not shared: forking and waiting take about 1 µs.
 const MIN_SHARED_NS: f64 = 3_000.0;
@@ -108,8 +114,9 @@ const FEW_ITEMS_PER_WORKER: usize = 16;
 /// size to tune. Sharing a loop costs about 1 µs. A loop of less than 3 µs costs a few nanoseconds
 /// more than a plain one, or a few tens when it is new. The loop allocates nothing.
 ///
-/// To update a datum from all items, use an atomic, or let each item of
-/// [`chunks`] compute a part. A [`join`](crate::join) returns values.
+/// To add to a datum from all items, declare it by [`accumulate`](crate::Handle::accumulate) and
+/// call [`Acc::for_each`](crate::Acc::for_each). A [`join`](crate::join) returns values. If the
+/// body may fail, call [`try_for_each`].
 ///
 /// # Nesting, waiting, cancellation
 ///
@@ -205,20 +212,13 @@ where
     I: Items,
     F: Fn(I::Item) + Sync,
 {
-    let each = Each { source: items.into_source(), body, place, is_stopped: AtomicBool::new(false) };
-    let all = 0..each.source.count();
-    match current::forks() {
-        // SAFETY: this thread's worker lives as long as its runtime.
-        Some(forks) if all.len() > 1 => each.start(Joiner::of(unsafe { forks.as_ref() }), all),
-        // SAFETY: these are all items, once.
-        _ => unsafe { each.batch(all) },
-    }
+    Each::new(items.into_source(), Plain(body), place).run_all(());
 }
 
 /// A loop.
-struct Each<S, F> {
+struct Each<S, B> {
     source: S,
-    body: F,
+    body: B,
     place: CallSite,
     /// Set when an item has panicked: the other threads need not run the rest.
     is_stopped: AtomicBool,
@@ -226,7 +226,7 @@ struct Each<S, F> {
 
 // SAFETY: threads take items of different numbers from the source at the same time, which a source
 // allows. The body is shared by reference.
-unsafe impl<S: Source, F: Sync> Sync for Each<S, F> {}
+unsafe impl<S: Source, B: Sync> Sync for Each<S, B> {}
 
 /// How a thread runs a range.
 struct Plan {
@@ -274,7 +274,24 @@ fn items_in(ns: f64, ns_per_item: f64) -> usize {
     ((ns / ns_per_item.max(0.01)) as usize).max(1)
 }
 
-impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
+impl<S: Source, B: Body<S>> Each<S, B> {
+    #[inline]
+    fn new(source: S, body: B, place: CallSite) -> Self {
+        Each { source, body, place, is_stopped: AtomicBool::new(false) }
+    }
+
+    /// Runs all items, in parallel if that is worth it. Called once.
+    #[inline]
+    fn run_all(&self, local: B::Local<'_>) {
+        let all = 0..self.source.count();
+        match current::forks() {
+            // SAFETY: this thread's worker lives as long as its runtime.
+            Some(forks) if all.len() > 1 => self.start(Joiner::of(unsafe { forks.as_ref() }), all, local),
+            // SAFETY: these are all items, once.
+            _ => unsafe { self.batch(all, local) },
+        }
+    }
+
     /// Runs a range of items as a plain loop.
     ///
     /// # Safety
@@ -282,11 +299,10 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
     /// The range is within the source, and no other call has one of its items.
     // Not inlined: one copy of the body, which the compiler optimizes as a loop by itself.
     #[inline(never)]
-    unsafe fn batch(&self, range: Range<usize>) {
+    unsafe fn batch(&self, range: Range<usize>, local: B::Local<'_>) {
         // SAFETY: as the caller promises.
         let items = unsafe { self.source.range(range.start, range.end) };
-        // Not `&self.body`: the compiler might not inline the call through the reference.
-        items.for_each(|item| (self.body)(item));
+        self.body.run(items, range.start, local);
     }
 
     /// Whether an item has panicked.
@@ -296,7 +312,7 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
 
     /// Identifies a loop by its code.
     fn kind(&self) -> usize {
-        (Self::batch as unsafe fn(&Self, Range<usize>) as *const ()).addr()
+        (Self::batch as unsafe fn(&Self, Range<usize>, B::Local<'_>) as *const ()).addr()
     }
 
     fn note(&self, loops: &Loops, ns_per_item: f64, was_helped: bool) {
@@ -305,11 +321,11 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
 
     /// Runs all items, on a worker. There are at least two.
     #[inline(never)]
-    fn start(&self, joiner: &Joiner, all: Range<usize>) {
+    fn start(&self, joiner: &Joiner, all: Range<usize>, local: B::Local<'_>) {
         let (forks, count) = (joiner.forks(), all.len());
         if forks.workers() == 1 {
             // SAFETY: these are all items, once.
-            return unsafe { self.batch(all) };
+            return unsafe { self.batch(all, local) };
         }
         let (loops, kind) = (forks.loops(), self.kind());
         let known = loops.known(kind);
@@ -317,15 +333,15 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
         let expected_ns = known_ns * count as f64;
         if known.is_known() && expected_ns < TINY_NS && loops.skip(kind) {
             // SAFETY: these are all items, once.
-            return unsafe { self.batch(all) };
+            return unsafe { self.batch(all, local) };
         }
         let are_few = count < FEW_ITEMS_PER_WORKER * forks.workers();
         if known.was_helped && are_few && Self::pays_at_once(joiner, expected_ns) {
-            return self.share(joiner, all, known_ns, true);
+            return self.share(joiner, all, known_ns, true, local);
         }
         let first = if known.is_known() { items_in(FIRST_LOOK_NS, known_ns) } else { 1 };
         let plan = Plan { first, ns_per_item: known_ns, patience_ns: FIRST_LOOK_NS, is_whole: true };
-        if let Some(run) = self.run(joiner, all, plan, &mut Stopwatch::start()) {
+        if let Some(run) = self.run(joiner, all, plan, &mut Stopwatch::start(), local) {
             self.note(loops, run.ns / count as f64, false);
             if run.is_lonely {
                 loops.note_alone(run.ns);
@@ -337,7 +353,14 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
     /// shared.
     ///
     /// The caller claimed the range: no other call has one of its items.
-    fn run(&self, joiner: &Joiner, mut range: Range<usize>, plan: Plan, watch: &mut Stopwatch) -> Option<SoloRun> {
+    fn run(
+        &self,
+        joiner: &Joiner,
+        mut range: Range<usize>,
+        plan: Plan,
+        watch: &mut Stopwatch,
+        mut local: B::Local<'_>,
+    ) -> Option<SoloRun> {
         let (start, mut size) = (watch.last, plan.first);
         let (mut ns, mut is_lonely) = (0.0, false);
         loop {
@@ -345,10 +368,10 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
             let batch = mem::replace(&mut range.start, end)..end;
             let length = batch.len();
             // SAFETY: this thread has claimed the range, and each batch is another part of it.
-            unsafe { self.batch(batch) };
+            unsafe { self.batch(batch, B::lend(&mut local)) };
             let lap_ns = watch.lap();
             ns += lap_ns;
-            if range.is_empty() || self.is_stopped() {
+            if range.is_empty() || self.is_stopped() || self.body.is_done(|| range.start) {
                 return Some(SoloRun { ns, is_lonely });
             }
             let ns_per_item = lap_ns / length as f64;
@@ -362,7 +385,7 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
                 let others = joiner.forks().others();
                 let alone_ns = if plan.is_whole { joiner.forks().loops().alone_ns(start) + ns } else { 0.0 };
                 if Self::pays(joiner, others, left_ns, watch.last, alone_ns) {
-                    self.share(joiner, range, ns_per_item, false);
+                    self.share(joiner, range, ns_per_item, false, local);
                     return None;
                 }
                 is_lonely |= others == Some(Others::Asleep);
@@ -407,9 +430,9 @@ impl<S: Source, F: Fn(S::Item) + Sync> Each<S, F> {
     /// Shares a range with helpers. If `at_once`, the fork is offered even if no worker is known to
     /// be idle.
     #[inline(never)]
-    fn share(&self, joiner: &Joiner, range: Range<usize>, ns_per_item: f64, at_once: bool) {
+    fn share(&self, joiner: &Joiner, range: Range<usize>, ns_per_item: f64, at_once: bool, local: B::Local<'_>) {
         let loops = joiner.forks().loops();
-        let (ns_per_item, was_helped) = share::run(self, joiner, range, ns_per_item, at_once);
+        let (ns_per_item, was_helped) = share::run(self, joiner, range, ns_per_item, at_once, local);
         self.note(loops, ns_per_item, was_helped);
         loops.note_offer(was_helped);
     }

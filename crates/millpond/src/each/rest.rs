@@ -89,6 +89,11 @@ impl Rest {
         self.item(self.all - front - back)
     }
 
+    /// The number of the first item that is not claimed, as far as it is known.
+    pub(super) fn begin(&self) -> usize {
+        self.from + self.item(Taken::of(self.taken.load(Relaxed)).front)
+    }
+
     /// Claims about `wanted` items: at least one, or fewer if fewer are left. `None` if none is
     /// left.
     pub(super) fn claim(&self, end: End, wanted: usize) -> Option<Range<usize>> {

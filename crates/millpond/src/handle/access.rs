@@ -10,12 +10,13 @@ use crate::depend::Mode;
 use crate::handle::reduction::{Reducer, ReducerOps, ReducerRef};
 use crate::handle::version::State;
 use crate::handle::{Datum, Handle, Version};
-use crate::task::Modes;
+use crate::task::Form;
 
 mod accumulate;
 mod args;
 mod compound;
 pub use accumulate::{Acc, Accumulate, Accumulator, Contribution};
+pub(crate) use accumulate::{Branch, Part};
 pub use args::Args;
 
 pub use compound::all;
@@ -320,9 +321,7 @@ pub trait ArgsOf<'t, Implied = &'t Self> {
 /// ```
 ///
 /// An access that is `None` is absent: it orders nothing, and the body gets `None`. The positions
-/// in errors ([`Kind`](crate::Kind)) count only the present accesses. In a dataflow stack, tasks
-/// with a `Vec` or an `Option` have no compact form, because their type does not fix the number of
-/// accesses.
+/// in errors ([`Kind`](crate::Kind)) count only the present accesses.
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};
@@ -357,10 +356,9 @@ pub unsafe trait Accesses<'s, B>: for<'t> ArgsOf<'t> {
     /// `Vec`s, and which `Option`s are `Some`.
     #[doc(hidden)]
     type Shape: Send;
-    /// The modes, if the type fixes the number of accesses, and each of them is `read`, `write` or
-    /// `inout`.
+    /// The modes, as far as the type fixes them.
     #[doc(hidden)]
-    const MODES: Option<Modes>;
+    const FORM: Form;
     /// Whether some access may be a `reduce`.
     #[doc(hidden)]
     const REDUCES: bool;
@@ -404,7 +402,7 @@ macro_rules! modes {
         // SAFETY: one access, one record, typed as the handle's `T`.
         unsafe impl<'s, T: 's, B> Accesses<'s, B> for Access<'_, T, $mode, B> {
             type Shape = ();
-            const MODES: Option<Modes> = Modes::of($tag);
+            const FORM: Form = Form::of($tag);
             const REDUCES: bool = false;
             #[inline]
             fn count(&self) -> usize {
@@ -475,7 +473,7 @@ impl<'t, T, O, B> ArgsOf<'t> for Access<'_, T, Reduce<O>, B> {
 // SAFETY: one access, one record, typed as the handle's `T`.
 unsafe impl<'s, T: 's, O: Copy, B> Accesses<'s, B> for Access<'_, T, Reduce<O>, B> {
     type Shape = ();
-    const MODES: Option<Modes> = None;
+    const FORM: Form = Form::Other;
     const REDUCES: bool = true;
     fn count(&self) -> usize {
         1

@@ -110,7 +110,10 @@ pub trait Reducer<T>: Copy + Eq + Send + Sync + 'static {
     /// time).
     ///
     /// The tasks of one reduction call it one at a time. It may wait, as a body may. Another task
-    /// that calls it meanwhile is suspended.
+    /// that calls it meanwhile is suspended. Under
+    /// [`deterministic`](crate::Builder::deterministic), [`Acc::join`](crate::Acc::join) and
+    /// [`Acc::for_each`](crate::Acc::for_each) call it at any time, with the copy of their body as
+    /// `like`. So does a leaf that adds to the datum's value itself.
     fn identity(&self, like: &T) -> T;
 
     /// Combines a part into a value.

@@ -13,6 +13,13 @@ pub(crate) fn read_modify_writes() -> u64 {
     COUNT.load(Ordering::Relaxed)
 }
 
+/// Counts belong to the process, so only one test may count at a time.
+#[cfg(test)]
+pub(crate) fn one_counts() -> super::MutexGuard<'static, ()> {
+    static ONE: super::global::Mutex<()> = super::global::Mutex::new(());
+    ONE.lock()
+}
+
 fn count() {
     COUNT.fetch_add(1, Ordering::Relaxed);
 }
@@ -36,33 +43,39 @@ macro_rules! counted {
             }
 
             #[inline]
+            #[track_caller]
             pub(crate) fn load(&self, order: Ordering) -> $value {
                 self.0.load(order)
             }
 
             #[inline]
+            #[track_caller]
             pub(crate) fn store(&self, value: $value, order: Ordering) {
                 self.0.store(value, order);
             }
 
             #[inline]
+            #[track_caller]
             pub(crate) fn swap(&self, value: $value, order: Ordering) -> $value {
                 count();
                 self.0.swap(value, order)
             }
 
             #[inline]
+            #[track_caller]
             pub(crate) fn compare_exchange(&self, old: $value, new: $value, is: Ordering, was: Ordering) -> Result<$value, $value> {
                 count();
                 self.0.compare_exchange(old, new, is, was)
             }
 
             #[inline]
+            #[track_caller]
             pub(crate) fn compare_exchange_weak(&self, old: $value, new: $value, is: Ordering, was: Ordering) -> Result<$value, $value> {
                 count();
                 self.0.compare_exchange_weak(old, new, is, was)
             }
 
+            #[track_caller]
             pub(crate) fn fetch_update(
                 &self,
                 set: Ordering,
@@ -80,6 +93,7 @@ macro_rules! counted {
             }
 
             $(#[inline]
+            #[track_caller]
             pub(crate) fn $method(&self, value: $value, order: Ordering) -> $value {
                 count();
                 self.0.$method(value, order)

@@ -23,13 +23,14 @@ pub struct Header {
     /// ready, a pool may use the count's bits (`task::link`).
     pub(super) unmet: AtomicU32,
     pub(super) tag: u32,
-    // Only the spawner sets these two, before any other thread knows the task.
+    // Only the spawner sets these cells, before any other thread knows the task.
     pub(super) accesses: Cell<u32>,
     pub(super) flags: Cell<u8>,
     pub(super) priority: i8,
-    /// A part of a pool's link (`task::link`). It is also written at the start, so that the last
-    /// four fields become one store.
-    pub(super) link_high: Cell<u16>,
+    /// For a compact task: where its label is (`compact_label`), or 0. For a task in a pool: a part
+    /// of the pool's link (`task::link`). No compact task is in a pool. It is written for all tasks,
+    /// so that the last four fields become one store.
+    pub(super) label_or_link: Cell<u16>,
 }
 
 /// Properties of one task, as bits of `Header::flags`.
@@ -159,7 +160,7 @@ impl Header {
             accesses: Cell::new(0),
             flags: Cell::new(0),
             priority: 0,
-            link_high: Cell::new(0),
+            label_or_link: Cell::new(0),
         }
     }
 
@@ -209,7 +210,7 @@ impl Header {
             accesses: Cell::new(accesses as u32);
             flags: Cell::new(flags);
             priority: priority;
-            link_high: Cell::new(0);
+            label_or_link: Cell::new(0);
         }
     }
 

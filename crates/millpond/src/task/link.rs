@@ -8,7 +8,7 @@
 //! ```text
 //!     47                     32 31                                    3 2   0
 //!    +-------------------------+---------------------------------------+-----+
-//!    | Header::link_high  (16) | Header::unmet, its lowest 29 bits     |  0  |   an address
+//!    | Header::label_or_link  (16) | Header::unmet, its lowest 29 bits     |  0  |   an address
 //!    +-------------------------+---------------------------------------+-----+
 //! ```
 //!
@@ -78,7 +78,7 @@ impl TaskRef {
             does_not_fit(neighbours);
         }
         let bits = neighbours.0 >> ALIGNMENT_BITS;
-        header.link_high.set((bits >> LINK_LOW_BITS) as u16);
+        header.label_or_link.set((bits >> LINK_LOW_BITS) as u16);
         // Relaxed, here and in `neighbours`: the pool's lock, or its owner's thread, orders these.
         let (low, now) = (bits as u32 & LINK_LOW_MASK, header.unmet.load(Relaxed));
         if header.has(flag::COUNTED) {
@@ -95,7 +95,7 @@ impl TaskRef {
     pub(crate) fn neighbours(self) -> Neighbours {
         let header = self.header();
         let low = u64::from(header.unmet.load(Relaxed) & LINK_LOW_MASK);
-        Neighbours((u64::from(header.link_high.get()) << LINK_LOW_BITS | low) << ALIGNMENT_BITS)
+        Neighbours((u64::from(header.label_or_link.get()) << LINK_LOW_BITS | low) << ALIGNMENT_BITS)
     }
 }
 

@@ -24,8 +24,10 @@ mod link;
 mod record;
 mod state;
 
-pub use crate::task::compact::Modes;
-pub(crate) use crate::task::compact::{CompactKind, size as compact_size};
+pub use crate::task::compact::Form;
+pub(crate) use crate::task::compact::{
+    CompactKind, Uses, may_have_label, size as compact_size, with_mode, without_mode,
+};
 pub use header::Header;
 pub(crate) use header::{GUARD, Role, VTable, flag};
 #[cfg(feature = "catalogue")]
@@ -347,7 +349,8 @@ impl TaskRef {
     }
 
     pub(crate) fn label(self) -> Label {
-        self.extras().map_or(Label::place(self.header().place), |extras| extras.label)
+        let given = self.extras().map(|extras| extras.label).or_else(|| self.compact_label());
+        given.unwrap_or(Label::place(self.header().place))
     }
 
     /// The bytes that the spawn declared.

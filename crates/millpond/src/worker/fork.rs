@@ -240,9 +240,21 @@ where
     RA: Send,
     RB: Send,
 {
+    join_at(a, b, Location::caller())
+}
+
+/// Like [`join`], for a call at `place`.
+#[inline(always)]
+pub(crate) fn join_at<A, B, RA, RB>(a: A, b: B, place: CallSite) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
     match current::forks() {
         // SAFETY: this thread's worker lives as long as its runtime.
-        Some(forks) => Joiner::of(unsafe { forks.as_ref() }).fork(|_| a(), |_| b(), Location::caller()),
+        Some(forks) => Joiner::of(unsafe { forks.as_ref() }).fork(|_| a(), |_| b(), place),
         None => one_after_the_other(a, b),
     }
 }

@@ -26,11 +26,15 @@ use crate::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::task::{TaskRef, VTable};
 use crate::worker::scope_state::ScopeState;
 
-/// A worker measures one body in this many. Both numbers are prime, so that in a loop with a few
+/// A worker measures one body in this many. These numbers are prime, so that in a loop with a few
 /// kinds each of them is measured.
 const BODIES_PER_MEASUREMENT: u64 = 17;
 /// The same after a body of a short kind. A measurement takes as long as several such bodies.
 const SHORT_BODIES_PER_MEASUREMENT: u64 = 61;
+/// The same after [`SHORT_IN_A_ROW`] measurements of short bodies. If bodies become long, as many
+/// run at their spawn before the worker notices.
+const STEADY_BODIES_PER_MEASUREMENT: u64 = 251;
+const SHORT_IN_A_ROW: u32 = 16;
 /// The same if there is one worker.
 const BODIES_PER_MEASUREMENT_ALONE: u64 = 1021;
 /// So many bodies in a row are measured after a long body of a short kind.
@@ -89,6 +93,8 @@ pub(crate) struct Grains {
     last: Cell<Option<NonNull<ScopeState>>>,
     /// The number of the worker's last body that need not be measured. Bodies have numbers from 1.
     skipped: Cell<u64>,
+    /// How many measured bodies in a row were short.
+    short_in_a_row: Cell<u32>,
     surprise: Cell<Surprise>,
 }
 
@@ -261,14 +267,21 @@ impl Grains {
     fn end_measured(&self, kinds: &Kinds, ran: Ran, ticks: u64) {
         let Surprise { kind, left } = self.surprise.get();
         let this = std::ptr::from_ref(ran.kind).addr();
-        let left = match kinds.note(ran, ticks, left > 0 && kind == this) {
+        let noted = kinds.note(ran, ticks, left > 0 && kind == this);
+        let in_a_row = if noted == Noted::Short { self.short_in_a_row.get().saturating_add(1) } else { 0 };
+        self.short_in_a_row.set(in_a_row);
+        let left = match noted {
             // The next bodies are measured for one kind at a time.
             Noted::Surprise if left == 0 => {
                 self.surprise.set(Surprise { kind: this, left: BODIES_AFTER_SURPRISE });
                 BODIES_AFTER_SURPRISE
             }
             Noted::Short if left == 0 => {
-                let one_in = if kinds.is_alone { BODIES_PER_MEASUREMENT_ALONE } else { SHORT_BODIES_PER_MEASUREMENT };
+                let one_in = match in_a_row {
+                    _ if kinds.is_alone => BODIES_PER_MEASUREMENT_ALONE,
+                    ..SHORT_IN_A_ROW => SHORT_BODIES_PER_MEASUREMENT,
+                    _ => STEADY_BODIES_PER_MEASUREMENT,
+                };
                 self.skipped.set(self.skipped.get() + (one_in - BODIES_PER_MEASUREMENT));
                 0
             }
@@ -364,6 +377,14 @@ mod tests {
         assert!(measured(next) && !measured(next + 1));
         grains.end_measured(&kinds, ran(0, RunSite::AtItsSpawn), 10);
         assert!(measured(next + 1));
+        // A kind that stays short is measured still less often, until another surprise.
+        let mut at = next + 2 * SHORT_BODIES_PER_MEASUREMENT;
+        for _ in 1..SHORT_IN_A_ROW {
+            assert!(measured(at));
+            grains.end_measured(&kinds, ran(0, RunSite::AtItsSpawn), 10);
+            at += SHORT_BODIES_PER_MEASUREMENT;
+        }
+        assert!(!measured(at) && measured(at + STEADY_BODIES_PER_MEASUREMENT));
         // A body with the number 0 is no task's.
         assert!(Grains::default().start(0).0 == 0);
     }

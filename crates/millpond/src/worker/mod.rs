@@ -39,6 +39,8 @@ pub(crate) mod fiber;
 pub(crate) mod fork;
 pub(crate) mod forks;
 pub(crate) mod grain;
+#[cfg(all(test, millpond_counted))]
+mod lines_tests;
 pub(crate) mod loops;
 pub(crate) mod nest_frame;
 pub(crate) mod overflow;

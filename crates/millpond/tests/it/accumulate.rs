@@ -7,21 +7,13 @@ use std::time::Duration;
 use millpond::catalogue::{AnyRuntime, Names};
 use millpond::{Accumulator, Builder, Error, Handle, Inline, Kind, Reducer, Runtime, Spawn, Sum, on_runtime};
 
-use crate::common::lock::Mutex;
 use crate::common::rng::Rng;
 use crate::common::watchdog::Watchdog;
-use crate::common::{number, silence_expected_panics};
+use crate::common::{forever, number, silence_expected_panics};
 
+mod branches;
 mod edges;
 mod nested;
-
-/// Makes a value that is never freed. Leak checkers see it here.
-fn forever<T>(value: T) -> &'static T {
-    static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
-    let value = Box::leak(Box::new(value));
-    KEPT.lock().push((&raw const *value).expose_provenance());
-    value
-}
 
 /// A number, and whether it is a copy that a reducer made.
 #[derive(Debug)]

@@ -4,6 +4,7 @@
 mod failures;
 mod random;
 mod tasks;
+mod trying;
 
 use std::collections::HashSet;
 use std::hint::{black_box, spin_loop};

@@ -211,7 +211,7 @@ fn hold_a_lock_over_a_recursion<E: Engine>(rt: &Runtime<E>) {
 
 #[test]
 fn bodies_hold_locks_over_recursions() {
-    limit(120, "a lock over a recursion", || {
+    limit(120 + runs(), "a lock over a recursion", || {
         for workers in 1..=4 {
             for _ in 0..runs() {
                 let builder = || builder(workers).stack_size(128 << 10);
@@ -254,7 +254,7 @@ fn borrow_over_waits_in_sessions<E: Engine>(rt: &Runtime<E>, workers: usize) {
 
 #[test]
 fn bodies_borrow_over_waits_in_sessions() {
-    limit(60, "a borrow over waits in sessions", || {
+    limit(60 + runs(), "a borrow over waits in sessions", || {
         for workers in 1..=4 {
             for _ in 0..runs() {
                 borrow_over_waits_in_sessions(&builder(workers).window(4).build().expect("in range"), workers);

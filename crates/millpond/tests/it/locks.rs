@@ -10,17 +10,14 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{Mutex, builder, limit, silence_expected_panics};
+use crate::common::{Mutex, builder, forever, limit, silence_expected_panics};
 use millpond::item::Item;
 use millpond::record::{Event, Recorder, Recording, Sink, Track};
 use millpond::{Handle, Inline, Kind, Reducer, Runtime, Spawn};
 
 /// A runtime that is never dropped, for values that use it at any time.
-fn forever(workers: usize, inline: Inline) -> &'static Runtime {
-    static KEPT: Mutex<Vec<&'static Runtime>> = Mutex::new(Vec::new());
-    let rt = Box::leak(Box::new(builder(workers).inline(inline).build().unwrap()));
-    KEPT.lock().push(rt);
-    rt
+fn kept(workers: usize, inline: Inline) -> &'static Runtime {
+    forever(builder(workers).inline(inline).build().unwrap())
 }
 
 /// Waits in a body: its worker runs other tasks meanwhile. It waits for another thread, so that it
@@ -63,7 +60,7 @@ impl Reducer<u64> for Patient {
 fn an_identity_may_wait() {
     limit(60, "identities that wait", || {
         for (workers, inline) in [(1, Inline::Never), (2, Inline::Never), (2, Inline::Auto)] {
-            let (rt, sum) = (forever(workers, inline), Handle::new(0));
+            let (rt, sum) = (kept(workers, inline), Handle::new(0));
             rt.scope(|s| {
                 for _ in 0..20 {
                     s.spawn(sum.reduce(Patient(rt)), |part| *part += 1);
@@ -96,7 +93,7 @@ impl Reducer<u64> for Fickle {
 #[test]
 fn an_identity_may_panic_between_others() {
     limit(60, "identities that panic", || {
-        let (rt, sum) = (forever(2, Inline::Never), Handle::new(0_u64));
+        let (rt, sum) = (kept(2, Inline::Never), Handle::new(0_u64));
         let result = rt.scope(|s| (0..20).for_each(|_| drop(s.spawn(sum.reduce(Fickle), |part| *part += 1))));
         let Err(error) = result else { panic!("each second identity panics") };
         assert_eq!(error.kind(), &Kind::Panicked("no identity".into()));
@@ -128,7 +125,7 @@ impl Drop for Lingers {
 fn an_error_may_wait_where_it_is_dropped() {
     limit(60, "errors that wait", || {
         for (workers, inline) in [(1, Inline::Never), (2, Inline::Never), (2, Inline::Auto)] {
-            let rt = forever(workers, inline);
+            let rt = kept(workers, inline);
             GONE.store(0, Relaxed);
             let result = rt.scope(|s| {
                 // Some tasks fail before the scope waits for a task, and forgets their failures.
@@ -192,7 +189,7 @@ impl Sink for Counts {
 fn a_sink_may_use_the_recorder() {
     silence_expected_panics();
     limit(60, "sinks that meddle", || {
-        let rt = forever(2, Inline::Never);
+        let rt = kept(2, Inline::Never);
         let (meddles, counts) = (Arc::new(Meddles::default()), Arc::new(Counts(AtomicUsize::new(0))));
         meddles.recorder.set(rt.recorder().clone()).ok().unwrap();
         meddles.runtime.set(rt).ok().unwrap();

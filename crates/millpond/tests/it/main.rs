@@ -42,6 +42,7 @@ mod session_ends;
 mod session_shared;
 mod sessions;
 mod stack;
+mod stack_compact;
 mod stack_parents;
 mod stack_thefts;
 mod stacks_of_bodies;

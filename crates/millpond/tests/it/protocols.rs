@@ -80,7 +80,7 @@ fn callers_beyond_the_seats() {
 /// A handle that moves away while its reduction is open is busy until the combine task has ended.
 #[test]
 fn a_reduction_keeps_its_handle_busy() {
-    limit(20, "a busy reduction", || {
+    limit(60, "a busy reduction", || {
         let rt = runtime(2);
         for _ in 0..300 {
             let got = rt.scope(|s| {

@@ -26,6 +26,7 @@ use millpond::{Engine, Runtime, on_runtime};
 mod accumulate;
 mod compare;
 mod config;
+mod counted;
 mod coverage;
 mod datum;
 mod execute;
@@ -48,7 +49,7 @@ use crate::common::{number, silence_expected_panics};
 use config::Config;
 use program::Program;
 
-/// The cases of a plain `cargo test`: a few seconds. `.ci/run random` runs more.
+/// The cases of a plain `cargo test`: a few seconds. `.ci/run stress` runs more.
 const CASES: u64 = if cfg!(debug_assertions) { 1000 } else { 10_000 };
 /// The cases that every part runs.
 const CASES_UNDER_ALL: u64 = if cfg!(debug_assertions) { 30 } else { 200 };

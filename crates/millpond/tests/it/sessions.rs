@@ -41,7 +41,7 @@ fn a_task_that_waits_for_a_waiter_of_its_session() {
 
 #[test]
 fn tasks_that_spawn_on_their_own_full_session() {
-    limit(20, "a full session in its tasks", || {
+    limit(60, "a full session in its tasks", || {
         for (workers, window) in [(1, 1), (2, 1), (2, 4)] {
             let rt = builder(workers).window(window).build().unwrap();
             let (session, sum) = (rt.session(), Arc::new(Handle::new(0)));

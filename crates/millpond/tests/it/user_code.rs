@@ -5,17 +5,8 @@ use std::cell::Cell;
 use std::hint;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use crate::common::{Mutex, builder, join_all, limit, silence_expected_panics, sized};
+use crate::common::{Mutex, builder, forever, join_all, limit, silence_expected_panics, sized};
 use millpond::{Handle, Inline, Kind, Reducer, Runtime, Session, Spawn};
-
-/// Values that are kept forever, in a place that leak checkers see.
-static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
-
-fn forever<T>(value: T) -> &'static T {
-    let value = Box::leak(Box::new(value));
-    KEPT.lock().push((&raw const *value).expose_provenance());
-    value
-}
 
 /// Adds. Calls a function whenever it is compared.
 #[derive(Clone, Copy)]

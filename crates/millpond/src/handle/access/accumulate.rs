@@ -5,7 +5,11 @@ use std::ptr::NonNull;
 
 use super::{Access, Accesses, Args, ArgsOf, In, Operation, Visitor};
 use crate::handle::reduction::{Path, Reducer, Reduction};
-use crate::task::Modes;
+use crate::task::Form;
+
+mod branch;
+
+pub(crate) use branch::{Branch, Part};
 
 /// Mode of [`Handle::accumulate`](crate::Handle::accumulate) with reducer `O`: a leaf gets an
 /// [`Acc`], a parent an [`Accumulator`].
@@ -31,7 +35,7 @@ pub struct Acc<'t, T, O> {
     copy: NonNull<T>,
     home: Home<'t>,
     reducer: O,
-    _alone: PhantomData<&'t mut T>,
+    _alone: PhantomData<(&'t mut (), *mut T)>,
 }
 
 // SAFETY: it behaves like a `&mut T` with a reducer. All uses end before the body does. A path has
@@ -41,8 +45,13 @@ unsafe impl<T: Send, O: Send> Send for Acc<'_, T, O> {}
 /// Where a copy goes back to.
 #[derive(Clone, Copy, Debug)]
 enum Home<'t> {
-    /// Nowhere: it is the value itself, or a part that only this task uses.
-    Task,
+    /// Nowhere: it is the value itself, or a part that only this body uses. `ordered` says whether
+    /// the order of combinations is fixed.
+    Own {
+        ordered: bool,
+    },
+    /// To the `Acc` that has lent it.
+    Lent(&'t Reduction),
     Copies(&'t Reduction),
     /// The copy of the thread that issues.
     Issuer(&'t Reduction),
@@ -102,7 +111,7 @@ impl<T, O> Drop for Acc<'_, T, O> {
     #[inline]
     fn drop(&mut self) {
         match self.home {
-            Home::Task => {}
+            Home::Own { .. } | Home::Lent(_) => {}
             // The copy may be half changed. It was recorded, so it is freed all the same.
             Home::Copies(_) | Home::Issuer(_) if std::thread::panicking() => {}
             Home::Copies(reduction) => reduction.put_back(self.copy.cast()),
@@ -119,7 +128,8 @@ impl<T, O> Drop for Acc<'_, T, O> {
 /// words in the task. If one of them fails, so does the parent, and the datum is
 /// [poisoned](crate::Kind::Poisoned). No task of the parent can read the total, or wait for it.
 ///
-/// Only the thread of the parent's body may use it, and not the halves of a [`join`](crate::join).
+/// Only the thread of the parent's body may use it. The halves of a join and the items of a loop
+/// add to what [`acc`](Accumulator::acc) returns ([`Acc::join`], [`Acc::for_each`]).
 ///
 /// ```
 /// use millpond::{Accumulator, Handle, Runtime, Spawn, Sum};
@@ -189,7 +199,8 @@ impl<T, O: Reducer<T>, B> Accumulator<T, O, B> {
         self.acc().add(value);
     }
 
-    /// Takes a copy, until the result is dropped.
+    /// Takes a copy, until the result is dropped. The body can add to it several times, and share
+    /// it with the halves of a [`join`](Acc::join) and the items of a [loop](Acc::for_each).
     pub fn acc(&self) -> Acc<'_, T, O> {
         // SAFETY: the reduction lives until its datum's next other access, which waits for this
         // body.
@@ -212,7 +223,7 @@ impl<'t, T, O> Acc<'t, T, O> {
         match args.shared_reduction() {
             Some((reduction, false)) => Acc::of_copies(reduction, reducer),
             Some((reduction, true)) => Acc::new(reduction.issuers_copy(), Home::Issuer(reduction), reducer),
-            None => Acc::new(args.place().1, Home::Task, reducer),
+            None => Acc::new(args.place().1, Home::Own { ordered: true }, reducer),
         }
     }
 
@@ -230,7 +241,7 @@ impl<'t, T, O, B> ArgsOf<'t> for Access<'_, T, Accumulate<O>, B> {
 // SAFETY: one access, one record, typed as the handle's `T`.
 unsafe impl<'s, T: 's, O: Copy + Send, B> Accesses<'s, B> for Access<'_, T, Accumulate<O>, B> {
     type Shape = O;
-    const MODES: Option<Modes> = None;
+    const FORM: Form = Form::Other;
     const REDUCES: bool = false;
     fn count(&self) -> usize {
         1
@@ -246,7 +257,7 @@ unsafe impl<'s, T: 's, O: Copy + Send, B> Accesses<'s, B> for Access<'_, T, Accu
         Self: 't,
     {
         match args.value_at_spawn() {
-            Some(value) => Acc::new(value, Home::Task, *reducer),
+            Some(value) => Acc::new(value, Home::Own { ordered: false }, *reducer),
             None => Acc::of_member(args, *reducer),
         }
     }
@@ -306,7 +317,7 @@ impl<'t, T, O, B> ArgsOf<'t> for Contribution<'_, T, O, B> {
 // SAFETY: it visits nothing, and takes no argument from the records.
 unsafe impl<'s, T: 's, O: Copy + Send, B> Accesses<'s, B> for Contribution<'_, T, O, B> {
     type Shape = Contributor<O>;
-    const MODES: Option<Modes> = Some(Modes::NONE);
+    const FORM: Form = Form::NONE;
     const REDUCES: bool = false;
     #[inline]
     fn count(&self) -> usize {
@@ -328,7 +339,7 @@ unsafe impl<'s, T: 's, O: Copy + Send, B> Accesses<'s, B> for Contribution<'_, T
         match unsafe { shape.parts() } {
             (reduction, None) => Acc::of_copies(reduction, shape.reducer),
             (reduction, Some((above, number))) => {
-                Acc::new(reduction.part_below(above, number), Home::Task, shape.reducer)
+                Acc::new(reduction.part_below(above, number), Home::Own { ordered: true }, shape.reducer)
             }
         }
     }

@@ -6,7 +6,7 @@ use super::In;
 use crate::handle::reduction::{Path, Reduction};
 use crate::handle::{Datum, Handle, Version};
 use crate::mode::Mode;
-use crate::task::Record;
+use crate::task::{Record, Uses, without_mode};
 use crate::worker::nest_frame::NestFrame;
 
 /// Iterates over the accesses of a starting task.
@@ -23,6 +23,8 @@ pub struct Args<'t> {
 enum Walked<'t> {
     Records(std::slice::Iter<'t, Record>),
     Compact(std::slice::Iter<'t, NonNull<Version>>),
+    /// Of a compact task whose type does not fix the modes (`task::with_mode`).
+    WithModes(std::slice::Iter<'t, NonNull<Version>>),
     /// Of a parent that is a compact task: its view of the datum of the next access.
     Views(NonNull<Datum>),
 }
@@ -33,13 +35,13 @@ impl<'t> Args<'t> {
     }
 
     /// The accesses of a leaf that is a compact task.
-    ///
-    /// # Safety
-    ///
-    /// The leaf has the versions in use.
     #[inline(always)]
-    pub(crate) unsafe fn compact(versions: &'t [NonNull<Version>]) -> Self {
-        Args { accesses: Walked::Compact(versions.iter()), frame: None, index: 0 }
+    pub(crate) fn compact(uses: Uses<'t>) -> Self {
+        let accesses = match uses.words() {
+            (versions, false) => Walked::Compact(versions.iter()),
+            (words, true) => Walked::WithModes(words.iter()),
+        };
+        Args { accesses, frame: None, index: 0 }
     }
 
     /// The accesses of a parent that is a compact task.
@@ -58,7 +60,7 @@ impl<'t> Args<'t> {
         self.index += 1;
         match &mut self.accesses {
             Walked::Records(records) => records.next().expect("a task has a record for each access"),
-            Walked::Compact(_) | Walked::Views(_) => unreachable!("a compact task and a view have no records"),
+            _ => unreachable!("a compact task and a view have no records"),
         }
     }
 
@@ -69,8 +71,13 @@ impl<'t> Args<'t> {
             Walked::Records(_) | Walked::Views(_) => self.next().own_version(),
             Walked::Compact(versions) => {
                 let version = versions.next().expect("a task has a version for each access");
-                // SAFETY: the task has the version in use (`compact`).
+                // SAFETY: the task has the version in use (`Uses`).
                 unsafe { version.as_ref() }
+            }
+            Walked::WithModes(words) => {
+                let word = words.next().expect("a task has a version for each access");
+                // SAFETY: as above.
+                unsafe { without_mode(*word).as_ref() }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Compound accesses: tuples of up to 20, `Vec`s, arrays and `Option`s.
 
 use super::{Accesses, Args, ArgsOf, Visitor};
-use crate::task::Modes;
+use crate::task::Form;
 
 macro_rules! tuples {
     ($($a:ident $i:tt)*) => {
@@ -14,10 +14,10 @@ macro_rules! tuples {
         // SAFETY: the parts are visited in order, each as its own type.
         unsafe impl<'s, Brand, $($a: Accesses<'s, Brand>),*> Accesses<'s, Brand> for ($($a,)*) {
             type Shape = ($($a::Shape,)*);
-            const MODES: Option<Modes> = {
-                let modes = Some(Modes::NONE);
-                $(let modes = Modes::then(modes, $a::MODES);)*
-                modes
+            const FORM: Form = {
+                let form = Form::NONE;
+                $(let form = Form::then(form, $a::FORM);)*
+                form
             };
             const REDUCES: bool = false $(|| $a::REDUCES)*;
             #[inline]
@@ -99,7 +99,7 @@ impl<'t, A: for<'x> ArgsOf<'x>> ArgsOf<'t> for Vec<A> {
 // SAFETY: the elements are visited in order, each as its own type.
 unsafe impl<'s, B, A: Accesses<'s, B>> Accesses<'s, B> for Vec<A> {
     type Shape = Vec<A::Shape>;
-    const MODES: Option<Modes> = None;
+    const FORM: Form = A::FORM.repeated();
     const REDUCES: bool = A::REDUCES;
     fn count(&self) -> usize {
         self.iter().map(A::count).sum()
@@ -132,13 +132,13 @@ impl<'t, A: for<'x> ArgsOf<'x>, const N: usize> ArgsOf<'t> for [A; N] {
 // SAFETY: the elements are visited in order, each as its own type.
 unsafe impl<'s, B, A: Accesses<'s, B>, const N: usize> Accesses<'s, B> for [A; N] {
     type Shape = [A::Shape; N];
-    const MODES: Option<Modes> = {
-        let (mut modes, mut n) = (Some(Modes::NONE), 0);
+    const FORM: Form = {
+        let (mut form, mut n) = (Form::NONE, 0);
         while n < N {
-            modes = Modes::then(modes, A::MODES);
+            form = Form::then(form, A::FORM);
             n += 1;
         }
-        modes
+        form
     };
     const REDUCES: bool = A::REDUCES;
     #[inline]
@@ -175,7 +175,7 @@ impl<'t, A: for<'x> ArgsOf<'x>> ArgsOf<'t> for Option<A> {
 // SAFETY: the access is visited as its own type if it is present. The shape says whether it is.
 unsafe impl<'s, B, A: Accesses<'s, B>> Accesses<'s, B> for Option<A> {
     type Shape = Option<A::Shape>;
-    const MODES: Option<Modes> = None;
+    const FORM: Form = A::FORM.repeated();
     const REDUCES: bool = A::REDUCES;
     #[inline]
     fn count(&self) -> usize {

@@ -33,7 +33,8 @@ mod loom_tests;
 pub(super) struct Copies {
     /// Made for the first body, because most reductions have no accumulating task.
     places: OnceLock<Box<[Place]>>,
-    places_wanted: usize,
+    /// The seats that have a place of their own: those of workers, and of one caller.
+    usual_seats: usize,
     rest: Spinning<Rest>,
 }
 
@@ -52,14 +53,17 @@ struct Rest {
 unsafe impl Send for Rest {}
 
 impl Copies {
-    /// Copies for this many workers.
-    pub(super) fn new(places_wanted: usize) -> Self {
-        Copies { places: OnceLock::new(), places_wanted, rest: Spinning::default() }
+    /// Copies for this many seats of workers and a caller.
+    pub(super) fn new(usual_seats: usize) -> Self {
+        Copies { places: OnceLock::new(), usual_seats, rest: Spinning::default() }
     }
 
+    /// The place of a seat. Other seats, such as those of spare threads, share as many further
+    /// places: a thread in a usual seat should not wait for a cache line of another.
     fn place(&self, seat: usize) -> &AtomicPtr<()> {
-        let places = self.places.get_or_init(|| (0..self.places_wanted).map(|_| Place::default()).collect());
-        &places[seat % places.len()].0
+        let usual = self.usual_seats;
+        let places = self.places.get_or_init(|| (0..2 * usual).map(|_| Place::default()).collect());
+        &places[if seat < usual { seat } else { usual + seat % usual }].0
     }
 
     /// Step 1.

@@ -41,12 +41,11 @@ impl Reduction {
 
     /// Takes that part back. Combines it into a copy, unless the leaf failed.
     fn end_at_spawn(&self, part: NonNull<()>, combines: bool) -> Dropped {
-        let copy = if combines { catch(|| self.issuers_copy()).map(Some) } else { Ok(None) };
-        let copy = copy.inspect_err(|_| self.discard(part, true))?;
-        let Some(copy) = copy else {
+        if !combines {
             self.discard(part, true);
             return Ok(());
-        };
+        }
+        let copy = catch(|| self.issuers_copy()).inspect_err(|_| self.discard(part, true))?;
         // SAFETY: the leaf has the copy and the part alone, and gives the part up.
         let combined = unsafe { self.operator.get().combine(copy, part) };
         self.put_issuers_copy_back(copy);

@@ -5,16 +5,14 @@ use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 
-use crate::depend::Mode;
 use crate::error::{Error, Kind};
-use crate::handle::Version;
 use crate::handle::access::{Accesses, Args, ArgsOf, In};
 use crate::panics::{PanicPayload, catch};
 use crate::runtime::engine::Engine;
 use crate::runtime::join::must_count;
 use crate::runtime::outcome::{Outcome, value_of};
 use crate::runtime::scope::Scope;
-use crate::task::{CompactKind, Modes, Record, Role, TaskRef, VTable};
+use crate::task::{CompactKind, Form, Record, Role, TaskRef, Uses, VTable};
 use crate::worker::Worker;
 use crate::worker::complete::report_drop;
 use crate::worker::engine::store::TaskStore;
@@ -28,55 +26,31 @@ pub(crate) struct Body<S, F> {
 
 /// The compact form of a task for its table, if it has one.
 pub(crate) const fn compact<S, F, O>(
-    modes: Option<Modes>,
+    form: Form,
     run: unsafe fn(TaskRef, *const ()) -> Result<(), Option<Error>>,
 ) -> Option<CompactKind> {
-    match modes {
-        Some(modes) if !must_count::<O>() => Some(CompactKind { run, payload: payload::<S, F, O>(), modes }),
-        _ => None,
-    }
+    if must_count::<O>() { None } else { CompactKind::new(form, payload::<S, F, O>(), run) }
 }
 
-/// The versions that a compact task accesses.
+/// The accesses of a compact task.
 ///
 /// # Safety
 ///
-/// The task's type has these modes.
+/// The task's type has this form.
 #[inline(always)]
-pub(crate) unsafe fn compact_versions<'a>(task: TaskRef, modes: Modes) -> &'a [NonNull<Version>] {
-    // SAFETY: the task has this many versions.
-    unsafe { std::slice::from_raw_parts(task.compact_versions().as_ptr(), modes.count) }
-}
-
-/// Whether all inputs of a compact task are available.
-#[inline(always)]
-pub(crate) fn may_run(versions: &[NonNull<Version>], modes: Modes) -> bool {
-    // SAFETY: the task has an access to it.
-    (0..modes.count).all(|index| modes.at(index) == Mode::Write || unsafe { versions[index].as_ref() }.is_produced())
-}
-
-/// The first `write` that a compact task has not set.
-// A loop, because an iterator adapter would be a separate function: a call instead of one
-// comparison.
-#[inline(always)]
-pub(crate) fn first_unwritten(versions: &[NonNull<Version>], modes: Modes) -> Option<usize> {
-    for (index, version) in versions.iter().enumerate() {
-        // SAFETY: the task has an access to it.
-        if modes.at(index) == Mode::Write && !unsafe { version.as_ref() }.is_produced() {
-            return Some(index);
-        }
-    }
-    None
+pub(crate) unsafe fn compact_uses<'a>(task: TaskRef, form: Form) -> Uses<'a> {
+    // SAFETY: as the caller promises.
+    unsafe { task.compact_uses_of(form.modes()) }
 }
 
 /// # Safety
 ///
-/// The task is compact, has these modes, and holds its body, which is moved out.
+/// The task is compact, has this many accesses, and holds its body, which is moved out.
 #[inline(always)]
-pub(crate) unsafe fn take_compact_body<S, F, O>(task: TaskRef, modes: Modes) -> Body<S, F> {
+pub(crate) unsafe fn take_compact_body<S, F, O>(task: TaskRef, accesses: usize) -> Body<S, F> {
     let align = const { payload::<S, F, O>().align() };
     // SAFETY: as the caller promises.
-    unsafe { task.compact_payload(modes.count, align).cast::<Body<S, F>>().read() }
+    unsafe { task.compact_payload(accesses, align).cast::<Body<S, F>>().read() }
 }
 
 /// The code of a leaf or a parent, for one set of types.
@@ -226,24 +200,22 @@ where
         }
     }
 
-    /// The compact form of a leaf that returns nothing and whose type determines its accesses, so
-    /// that the compiler knows them.
-    const COMPACT: Option<CompactKind> = compact::<A::Shape, F, O>(A::MODES, Self::run_compact);
+    /// The compact form of a leaf that returns nothing. For most types the compiler knows the
+    /// accesses.
+    const COMPACT: Option<CompactKind> = compact::<A::Shape, F, O>(A::FORM, Self::run_compact);
 
     /// # Safety
     ///
     /// As for `CompactKind::run`.
     unsafe fn run_compact(task: TaskRef, _worker: *const ()) -> Result<(), Option<Error>> {
-        let modes = A::MODES.unwrap_or(Modes::NONE);
         // SAFETY: a compact task of this type.
-        let versions = unsafe { compact_versions(task, modes) };
-        if !may_run(versions, modes) {
+        let uses = unsafe { compact_uses(task, A::FORM) };
+        if !uses.may_run() {
             return Err(None);
         }
         // SAFETY: it holds its body, which is moved out.
-        let Body { shape, f } = unsafe { take_compact_body::<A::Shape, F, O>(task, modes) };
-        // SAFETY: as above.
-        let mut args = unsafe { Args::compact(versions) };
+        let Body { shape, f } = unsafe { take_compact_body::<A::Shape, F, O>(task, uses.count()) };
+        let mut args = Args::compact(uses);
         let call = || {
             // SAFETY: the versions were written by `A::visit`, and the task runs.
             let args = unsafe { A::leaf(&shape, &mut args) };
@@ -251,7 +223,7 @@ where
         };
         let value: O = value_of(catch(call)).map_err(|why| Some(why.error(task.label())))?;
         mem::forget(value);
-        match first_unwritten(versions, modes) {
+        match uses.first_unwritten() {
             None => Ok(()),
             Some(arg) => Err(Some(Error::new(task.label(), Kind::Unwritten { arg }))),
         }

@@ -1,5 +1,6 @@
 //! Portable tasks that run at their spawn (`inline_subtree`): the code that knows their types.
 
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -7,7 +8,7 @@ use std::slice;
 
 use super::spawn::LARGE;
 use crate::depend::Mode;
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, Label};
 use crate::handle::access::{Accesses, Args, ArgsOf, In, Visitor};
 use crate::handle::reduction::ReducerRef;
 use crate::handle::{Datum, Version};
@@ -16,43 +17,46 @@ use crate::runtime::join::must_count;
 use crate::runtime::outcome::{NoValue, Outcome, value_of};
 use crate::runtime::scope::Scope;
 use crate::runtime::spawn::Options;
-use crate::runtime::spawn::body::{Code, ParentCode, first_unwritten, may_run, payload};
+use crate::runtime::spawn::body::{Code, ParentCode, payload};
 use crate::stack::StackEngine;
 use crate::stack::layout::frames::Frames;
-use crate::stack::owner::inline_subtree::{self, CallFrame};
-use crate::task::{Modes, NewTask, VTable};
+use crate::stack::owner::inline_subtree::{CallFrame, MAX_PARENT_ACCESSES};
+use crate::task::{Form, NewTask, Uses, VTable, with_mode, without_mode};
 use crate::worker::Worker;
 use crate::worker::scope_state::ScopeState;
 
 /// The most accesses of a called leaf.
 const MAX_LEAF_ACCESSES: usize = 8;
 
-/// Gathers the versions of a task.
-struct Gather<'a> {
-    versions: &'a mut [MaybeUninit<NonNull<Version>>],
+/// Gathers the accesses `A` of a task.
+struct Gather<'a, 's, B, A> {
+    words: &'a mut [MaybeUninit<NonNull<Version>>],
     count: usize,
     /// No datum occurs twice.
     distinct: bool,
+    _of: PhantomData<(&'s (), B, A)>,
 }
 
-/// Writes the versions of a task to `versions`, which has room for all of them. Returns `None` if a
+/// Writes the accesses of a task to `words`, which has room for all of them. Returns `None` if a
 /// datum occurs twice.
 #[inline(always)]
-fn gather<'s, B, A: Accesses<'s, B>>(accesses: &A, versions: &mut [MaybeUninit<NonNull<Version>>]) -> Option<A::Shape> {
-    let mut gather = Gather { versions, count: 0, distinct: true };
+fn gather<'s, B, A: Accesses<'s, B>>(accesses: &A, words: &mut [MaybeUninit<NonNull<Version>>]) -> Option<A::Shape> {
+    let mut gather: Gather<'_, 's, B, A> = Gather { words, count: 0, distinct: true, _of: PhantomData };
     let shape = accesses.visit(&mut gather);
     if gather.distinct { Some(shape) } else { None }
 }
 
-impl Visitor for Gather<'_> {
+impl<'s, B, A: Accesses<'s, B>> Visitor for Gather<'_, 's, B, A> {
     #[inline(always)]
-    fn access(&mut self, datum: NonNull<Datum>, _mode: Mode) {
+    fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
         // SAFETY: the access token borrows the handle.
         let version = unsafe { datum.as_ref() }.current();
-        // SAFETY: this many versions were written.
-        let before = unsafe { slice::from_raw_parts(self.versions.as_ptr().cast::<NonNull<Version>>(), self.count) };
-        self.distinct = self.distinct && before.iter().all(|&earlier| earlier != version);
-        self.versions[self.count].write(version);
+        // SAFETY: this many words were written.
+        let before = unsafe { slice::from_raw_parts(self.words.as_ptr().cast::<NonNull<Version>>(), self.count) };
+        let of = |word: NonNull<Version>| if A::FORM.keeps_modes() { without_mode(word) } else { word };
+        self.distinct = self.distinct && before.iter().all(|&earlier| of(earlier) != version);
+        let word = if A::FORM.keeps_modes() { with_mode(version, mode) } else { version };
+        self.words[self.count].write(word);
         self.count += 1;
     }
 
@@ -61,34 +65,49 @@ impl Visitor for Gather<'_> {
     }
 }
 
-/// Writes the versions of a parent to the virtual frame of its call frame. Returns `None` if the
+/// The accesses `A` that were gathered at `words`.
+///
+/// # Safety
+///
+/// `gather` wrote this many there, and they stay in use.
+#[inline(always)]
+unsafe fn gathered<'a, 's, B, A: Accesses<'s, B>>(words: NonNull<NonNull<Version>>, count: usize) -> Uses<'a> {
+    // SAFETY: as the caller promises.
+    let words = unsafe { slice::from_raw_parts(words.as_ptr(), count) };
+    // SAFETY: as above.
+    unsafe { Uses::new(words, A::FORM.modes()) }
+}
+
+/// Writes the accesses of a parent to the virtual frame of its call frame. Returns `None` if the
 /// parent cannot be called: a datum occurs twice, or an input was not produced.
 ///
 /// # Safety
 ///
-/// The virtual frame is that of a parent with these accesses and modes.
+/// The virtual frame is that of a parent with this many accesses.
 #[inline(always)]
 unsafe fn gather_in<'a, 's, B, A: Accesses<'s, B>>(
     call_frame: CallFrame,
     accesses: &A,
-    modes: Modes,
-) -> Option<(A::Shape, &'a [NonNull<Version>])> {
+    count: usize,
+) -> Option<(A::Shape, Uses<'a>)> {
     let at = call_frame.virtual_frame().compact_versions();
     // SAFETY: a virtual frame has room for this many versions.
-    let shape = gather(accesses, unsafe { slice::from_raw_parts_mut(at.as_ptr().cast(), modes.count) })?;
-    // SAFETY: this many versions were written.
-    let versions = unsafe { slice::from_raw_parts(at.as_ptr(), modes.count) };
-    if may_run(versions, modes) { Some((shape, versions)) } else { None }
+    let shape = gather(accesses, unsafe { slice::from_raw_parts_mut(at.as_ptr().cast(), count) })?;
+    // SAFETY: gathered there, for the parent.
+    let uses = unsafe { gathered::<B, A>(at, count) };
+    if uses.may_run() { Some((shape, uses)) } else { None }
 }
 
-/// The modes of a task that may be called. `None` if it returns a value, if its type does not give
-/// all of its accesses, or if a frame cannot hold it.
-const fn modes<'s, B, A: Accesses<'s, B>, F, O>(most: usize) -> Option<Modes> {
-    match A::MODES {
-        Some(modes) if modes.count <= most && !must_count::<O>() && payload::<A::Shape, F, O>().size() <= LARGE => {
-            Some(modes)
-        }
-        _ => None,
+/// The number of accesses of a task that may be called. `None` if it returns a value, if it has
+/// more than `MOST` accesses, or others than the usual ones, or if a frame cannot hold it.
+#[inline(always)]
+fn accesses_of_call<'s, B, A: Accesses<'s, B>, F, O, const MOST: usize>(accesses: &A) -> Option<usize> {
+    let is_out = const { must_count::<O>() || payload::<A::Shape, F, O>().size() > LARGE };
+    match A::FORM {
+        _ if is_out => None,
+        Form::Fixed(modes) => Some(modes.count).filter(|&count| count <= MOST),
+        Form::Counted => Some(accesses.count()).filter(|&count| count <= MOST),
+        Form::Other => None,
     }
 }
 
@@ -115,36 +134,39 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R,
     {
         let (worker, scope_state) = (self.worker(), self.scope_state());
-        let Some(modes) = (const { modes::<B, A, F, O>(MAX_LEAF_ACCESSES) }) else { return Err((accesses, body)) };
-        if !options.is_plain() || scope_state.is_cancelled() || frames.inline_subtrees.is_too_long() {
+        let count = accesses_of_call::<B, A, F, O, MAX_LEAF_ACCESSES>(&accesses);
+        let Some(count) = count else { return Err((accesses, body)) };
+        if options.bytes != 0 || scope_state.is_cancelled() || frames.inline_subtrees.is_too_long() {
             return Err((accesses, body));
         }
         let mut room = [const { MaybeUninit::uninit() }; MAX_LEAF_ACCESSES];
         let Some(shape) = gather(&accesses, &mut room) else { return Err((accesses, body)) };
-        // SAFETY: this many versions were written.
-        let versions = unsafe { slice::from_raw_parts(room.as_ptr().cast::<NonNull<Version>>(), modes.count) };
-        if !may_run(versions, modes) {
+        let words: NonNull<NonNull<Version>> = NonNull::from(&room).cast();
+        // SAFETY: gathered there, for the leaf.
+        let uses = unsafe { gathered::<B, A>(words, count) };
+        if !uses.may_run() {
             return Err((accesses, body));
         }
         scope_state.count_run_inline();
         worker.count_body();
-        let ended = catch(|| {
-            // SAFETY: the versions stay in use by the leaf until it has ended.
-            let mut args = unsafe { Args::compact(versions) };
+        // It takes two words, not all of `uses`. So the compiler still knows the modes after it.
+        let ended = catch(move || {
+            // SAFETY: as above.
+            let mut args = Args::compact(unsafe { gathered::<B, A>(words, count) });
             // SAFETY: the versions were gathered from `A`, and everything before the leaf has
             // ended.
             body(unsafe { A::leaf(&shape, &mut args) })
         });
         let failed = match value_of::<O, R>(ended) {
-            Ok(value) => match first_unwritten(versions, modes) {
+            Ok(value) => match uses.first_unwritten() {
                 None => return Ok(Ok(value)),
                 Some(arg) => Failed::Unwritten(arg),
             },
             Err(why) => Failed::NoValue(why),
         };
         let order = scope_state.last_order();
-        let new = self.new_task(Code::<'s, B, A, F, O, R>::LEAF_IN_FRAME, options.place, order, modes);
-        Ok(Err(worker.fail_leaf(frames, new, versions, failed)))
+        let new = self.new_task(Code::<'s, B, A, F, O, R>::LEAF_IN_FRAME, options.place, order, uses.count());
+        Ok(Err(worker.fail_leaf(frames, new, uses, options.label, failed)))
     }
 
     #[inline(always)]
@@ -153,10 +175,10 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         vtable: &'static VTable,
         place: &'static Location<'static>,
         order: u64,
-        modes: Modes,
+        accesses: usize,
     ) -> NewTask {
         let scope_state = self.scope_state();
-        NewTask { vtable, scope: scope_state.into(), order, place, priority: 0, extras: None, accesses: modes.count }
+        NewTask { vtable, scope: scope_state.into(), order, place, priority: 0, extras: None, accesses }
     }
 
     /// Like `call_leaf`, for a parent and all that it spawns.
@@ -175,41 +197,39 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
     {
         let (worker, scope_state) = (self.worker(), self.scope_state());
-        let Some(modes) = (const { modes::<B, A, F, O>(inline_subtree::MAX_PARENT_ACCESSES) }) else {
-            return Err((accesses, body));
-        };
-        if !options.is_plain() || scope_state.is_cancelled() {
+        let count = accesses_of_call::<B, A, F, O, MAX_PARENT_ACCESSES>(&accesses);
+        let Some(count) = count else { return Err((accesses, body)) };
+        if options.bytes != 0 || scope_state.is_cancelled() {
             return Err((accesses, body));
         }
         let Some(call_frame) = frames.inline_subtrees.next_call_frame() else { return Err((accesses, body)) };
         let order = scope_state.next_order();
-        let new = self.new_task(
-            ParentCode::<'s, 'env, StackEngine, B, A, F, O, R>::NEST_IN_FRAME,
-            options.place,
-            order,
-            modes,
-        );
+        let vtable = ParentCode::<'s, 'env, StackEngine, B, A, F, O, R>::NEST_IN_FRAME;
+        let new = self.new_task(vtable, options.place, order, count);
         // SAFETY: the call frame is the next body's: this body begins there, or none does.
         unsafe { call_frame.push_virtual_frame(new) };
         // SAFETY: the virtual frame is that of a parent with these accesses.
-        let Some((shape, versions)) = (unsafe { gather_in(call_frame, &accesses, modes) }) else {
+        let Some((shape, uses)) = (unsafe { gather_in(call_frame, &accesses, count) }) else {
             return Err((accesses, body));
         };
+        if let Some(label) = options.label {
+            // SAFETY: pushed above.
+            unsafe { call_frame.name_virtual_frame(label) };
+        }
         scope_state.count_run_inline();
         worker.count_body();
         // SAFETY: the call frame is this body's.
-        unsafe { call_frame.make(frames, scope_state, worker.seat(), versions, modes) };
+        unsafe { call_frame.make(frames, scope_state, worker.seat(), uses) };
         frames.begin_in_call_frame(call_frame);
         // SAFETY: made above, for the versions that were gathered from `A`.
         let ended = unsafe { self.call_in::<A, F, R>(call_frame, &shape, body) };
         // SAFETY: made above.
         let inner = unsafe { call_frame.scope_state() };
         match value_of::<O, R>(ended) {
-            Ok(value)
-                if frames.inline_subtrees.goes_on()
-                    && inner.is_usual()
-                    && first_unwritten(versions, modes).is_none() =>
-            {
+            Ok(value) if frames.inline_subtrees.goes_on() && inner.is_usual() && uses.first_unwritten().is_none() => {
+                if options.label.is_some() {
+                    call_frame.forget_name();
+                }
                 frames.end_in_call_frame(call_frame);
                 Ok(Ok(value))
             }
@@ -251,9 +271,9 @@ impl Worker<StackEngine> {
     /// there.
     #[cold]
     #[inline(never)]
-    fn fail_leaf(&self, frames: &Frames, new: NewTask, versions: &[NonNull<Version>], failed: Failed) -> Error {
+    fn fail_leaf(&self, frames: &Frames, new: NewTask, uses: Uses<'_>, label: Option<Label>, failed: Failed) -> Error {
         frames.promote();
-        let (leaf, _size) = frames.push_called(new, versions);
+        let (leaf, _size) = frames.push_called(new, uses, label);
         let error = match failed {
             Failed::NoValue(why) => why.error(leaf.label()),
             Failed::Unwritten(arg) => Error::new(leaf.label(), Kind::Unwritten { arg }),

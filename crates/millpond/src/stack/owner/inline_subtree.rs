@@ -17,7 +17,7 @@
 //! compact task without its payload, which the caller passes to the body directly.
 //!
 //! Nothing in an inline subtree can be stolen. The owner *promotes* the subtree when a thief asks,
-//! or when something needs a frame: a failure, an access of another mode, a name. Then each of its
+//! or when something needs a frame: a failure, an access of another mode, a value. Then each of its
 //! bodies gets a frame, and its virtual frame becomes a running closure in the frame below. From
 //! then on the bodies push what they spawn. A called body with a frame runs all of its closures
 //! before it returns, like a waiting body. What thieves may see meanwhile:
@@ -301,6 +301,7 @@ impl Frames {
 
     /// Like `end_in_call_frame`, for a body whose frame was closed.
     pub(crate) fn leave_call_frame(&self, call_frame: CallFrame) {
+        call_frame.forget_name();
         self.inline_subtrees.next.set(Some(call_frame));
     }
 
@@ -339,11 +340,8 @@ impl Frames {
     /// Pushes a running parent into the youngest frame.
     fn push_virtual_frame(&self, virtual_frame: TaskRef) -> TaskRef {
         let header = virtual_frame.header();
-        let (versions, modes) = virtual_frame.compact_uses();
-        versions.iter().for_each(|version| {
-            // SAFETY: the parent has an access to it.
-            self.note(unsafe { version.as_ref() }.meta().of::<InOrder>());
-        });
+        let uses = virtual_frame.compact_uses();
+        (0..uses.count()).for_each(|index| self.note(uses.version(index).meta().of::<InOrder>()));
         let new = NewTask {
             vtable: header.vtable(),
             scope: header.scope_state().into(),
@@ -351,10 +349,10 @@ impl Frames {
             place: header.place(),
             priority: 0,
             extras: None,
-            accesses: modes.count,
+            accesses: uses.count(),
         };
         // The payload is not needed: the body has it.
-        let (closure, size) = self.push_called(new, versions);
+        let (closure, size) = self.push_called(new, uses, virtual_frame.compact_label());
         self.announce(closure.0.as_ptr().cast(), size);
         closure
     }

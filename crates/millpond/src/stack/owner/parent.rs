@@ -22,7 +22,7 @@ use crate::stack::StackEngine;
 use crate::stack::in_order::InOrder;
 use crate::stack::layout::frames::Frames;
 use crate::stack::owner::inline_subtree::Begun;
-use crate::task::{Modes, TaskRef, flag};
+use crate::task::{TaskRef, Uses, flag};
 use crate::worker::Worker;
 use crate::worker::complete::BodyStarted;
 use crate::worker::nest_frame::outcome;
@@ -48,21 +48,20 @@ pub(in crate::stack) fn open_version(version: &Version, mode: Mode) {
     }
 }
 
-/// Writes a parent's views of these versions.
+/// Writes a parent's views of the versions of these accesses.
 ///
 /// # Safety
 ///
 /// There is room for a view per version, which no other code uses. The parent has these accesses,
 /// and runs.
 #[inline(always)]
-unsafe fn write_views(views: NonNull<Datum>, versions: &[NonNull<Version>], modes: Modes) {
-    for (index, &version) in versions.iter().enumerate() {
-        // SAFETY: the parent has an access to it.
-        open_version(unsafe { version.as_ref() }, modes.at(index));
+unsafe fn write_views(views: NonNull<Datum>, uses: Uses<'_>) {
+    for index in 0..uses.count() {
+        open_version(uses.version(index), uses.mode(index));
         // SAFETY: as the caller promises.
         let at = unsafe { views.add(index) };
         // SAFETY: as above.
-        unsafe { at.write(Datum::view(version, SchemeOps::of::<InOrder>())) };
+        unsafe { at.write(Datum::view(uses.at(index), SchemeOps::of::<InOrder>())) };
     }
 }
 
@@ -71,20 +70,14 @@ impl Worker<StackEngine> {
     ///
     /// # Safety
     ///
-    /// The parent comes next in its stack, which this worker runs. The versions and modes are the
-    /// parent's.
+    /// The parent comes next in its stack, which this worker runs. The accesses are the parent's.
     #[inline(always)]
-    pub(crate) unsafe fn open_parent<'a>(
-        &self,
-        task: TaskRef,
-        versions: &[NonNull<Version>],
-        modes: Modes,
-    ) -> Opened<'a> {
+    pub(crate) unsafe fn open_parent<'a>(&self, task: TaskRef, uses: Uses<'_>) -> Opened<'a> {
         // SAFETY: the scope outlives its tasks.
         let scope: &ScopeState = unsafe { task.header().scope_state().as_ref() };
         let frames = scope.frames().expect("the stack that it lies in");
         let mut place: NonNull<ScopeState> = NonNull::dangling();
-        let room = (size_of::<ScopeState>() + versions.len() * size_of::<Datum>()).next_multiple_of(LINE);
+        let room = (size_of::<ScopeState>() + uses.count() * size_of::<Datum>()).next_multiple_of(LINE);
         let make = |at: NonNull<u8>| {
             place = at.cast();
             // SAFETY: there is room, which no other code uses.
@@ -96,7 +89,7 @@ impl Worker<StackEngine> {
         // SAFETY: it is inside that room.
         let views: NonNull<Datum> = unsafe { place.add(1) }.cast();
         // SAFETY: as above.
-        unsafe { write_views(views, versions, modes) };
+        unsafe { write_views(views, uses) };
         // SAFETY: it was made above, and stays until the frame is closed.
         Opened { scope_state: unsafe { place.as_ref() }, views }
     }
@@ -141,10 +134,7 @@ impl Worker<StackEngine> {
         let at = frames.frame().scope_state;
         // SAFETY: a frame's scope exists as long as the frame.
         let scope_state = unsafe { at.as_ref() };
-        let (versions, modes) = parent.compact_uses();
-        // SAFETY: the parent has an access to it.
-        let is_unset = |index| modes.at(index) == Mode::Write && !unsafe { versions[index].as_ref() }.is_produced();
-        let ended = if scope_state.is_usual() && !(0..modes.count).any(is_unset) {
+        let ended = if scope_state.is_usual() && !parent.has_unwritten() {
             Ok(())
         } else {
             Err(self.expanded_outcome(parent, scope_state))

@@ -8,8 +8,8 @@ use crate::handle::access::{Accesses, Args, ArgsOf, In};
 use crate::panics::catch;
 use crate::runtime::outcome::{Outcome, value_of};
 use crate::runtime::scope::Scope;
-use crate::runtime::spawn::body::{Body, ParentCode, compact, compact_versions, may_run, take_compact_body};
-use crate::task::{Modes, TaskRef, VTable};
+use crate::runtime::spawn::body::{Body, ParentCode, compact, compact_uses, take_compact_body};
+use crate::task::{TaskRef, VTable};
 use crate::worker::Worker;
 
 impl<'s, 'env: 's, B, A, F, O, R> ParentCode<'s, 'env, StackEngine, B, A, F, O, R>
@@ -20,7 +20,7 @@ where
 {
     /// The table of a parent that a stack holds.
     pub(crate) const NEST_IN_FRAME: &'static VTable =
-        &Self::table(compact::<A::Shape, F, O>(A::MODES, Self::run_compact));
+        &Self::table(compact::<A::Shape, F, O>(A::FORM, Self::run_compact));
 
     /// # Safety
     ///
@@ -28,16 +28,15 @@ where
     unsafe fn run_compact(task: TaskRef, worker: *const ()) -> Result<(), Option<Error>> {
         // SAFETY: the runtime passes its own worker.
         let worker = unsafe { &*worker.cast::<Worker<StackEngine>>() };
-        let modes = A::MODES.unwrap_or(Modes::NONE);
         // SAFETY: a compact task of this type.
-        let versions = unsafe { compact_versions(task, modes) };
-        if !may_run(versions, modes) {
+        let uses = unsafe { compact_uses(task, A::FORM) };
+        if !uses.may_run() {
             return Err(None);
         }
         // SAFETY: it holds its body, which is moved out.
-        let Body { shape, f } = unsafe { take_compact_body::<A::Shape, F, O>(task, modes) };
+        let Body { shape, f } = unsafe { take_compact_body::<A::Shape, F, O>(task, uses.count()) };
         // SAFETY: the task comes next in its stack, and runs.
-        let opened = unsafe { worker.open_parent(task, versions, modes) };
+        let opened = unsafe { worker.open_parent(task, uses) };
         worker.count_body();
         let call = || {
             // SAFETY: made for these versions.

@@ -9,7 +9,7 @@ use millpond::{Prod, all};
 use super::*;
 
 /// Runtimes on which ready leaves run at their spawn always, never and sometimes.
-fn runtimes(deterministic: bool) -> impl Iterator<Item = Runtime> {
+pub(super) fn runtimes(deterministic: bool) -> impl Iterator<Item = Runtime> {
     let choices = [(1, Inline::Always), (1, Inline::Never), (2, Inline::Auto), (4, Inline::Never)];
     choices.into_iter().map(move |(workers, inline)| {
         let builder = Runtime::builder().workers(workers).inline(inline).deterministic(deterministic);
@@ -19,10 +19,10 @@ fn runtimes(deterministic: bool) -> impl Iterator<Item = Runtime> {
 
 /// A value that counts how many of its kind exist. Its combination can fail.
 #[derive(Debug)]
-struct Live(u64, &'static AtomicI64);
+pub(super) struct Live(pub(super) u64, &'static AtomicI64);
 
 impl Live {
-    fn new(value: u64, count: &'static AtomicI64) -> Self {
+    pub(super) fn new(value: u64, count: &'static AtomicI64) -> Self {
         count.fetch_add(1, Ordering::Relaxed);
         Live(value, count)
     }
@@ -36,9 +36,9 @@ impl Drop for Live {
 
 /// Adds. Panics if a sum would exceed a bound, or if an identity is asked for too often.
 #[derive(Clone, Copy)]
-struct Bounded<const LARGE: bool> {
-    most: u64,
-    identities: &'static AtomicI64,
+pub(super) struct Bounded<const LARGE: bool> {
+    pub(super) most: u64,
+    pub(super) identities: &'static AtomicI64,
 }
 
 impl<const LARGE: bool> PartialEq for Bounded<LARGE> {
@@ -63,7 +63,7 @@ impl<const LARGE: bool> Reducer<Live> for Bounded<LARGE> {
     }
 }
 
-fn counter(value: i64) -> &'static AtomicI64 {
+pub(super) fn counter(value: i64) -> &'static AtomicI64 {
     forever(AtomicI64::new(value))
 }
 

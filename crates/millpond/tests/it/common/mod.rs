@@ -66,6 +66,14 @@ pub fn tasks() -> usize {
         .map_or(sized(10_000, 100_000), |tasks| tasks.parse().expect("MILLPOND_TASKS is a number"))
 }
 
+/// Makes a value that is never freed. Leak checkers see it here.
+pub fn forever<T>(value: T) -> &'static T {
+    static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+    let value = Box::leak(Box::new(value));
+    KEPT.lock().push((&raw const *value).expose_provenance());
+    value
+}
+
 /// The number in an environment variable, if the variable is set.
 pub fn number(name: &str, otherwise: u64) -> u64 {
     match std::env::var(name) {

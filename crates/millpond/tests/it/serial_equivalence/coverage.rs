@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::config::Config;
 use super::generate;
 use super::model::{self, Expected};
-use super::program::{Body, Id, Op, Use};
+use super::program::{Body, Id, Mode, Op, Task, Use};
 
 /// Through how many parents the accumulator of a task that ran was passed on, at most. `above` has
 /// these numbers for the accumulators of the scope.
@@ -33,4 +33,27 @@ fn accumulators_are_passed_on_through_several_parents() {
     };
     let deep = (0..2000).filter(is_deep).count();
     assert!(deep >= 50, "only {deep} of 2000 programs have such tasks");
+}
+
+/// How many tasks of a body, and of the bodies below, are like this.
+fn count(body: &Body, is_one: fn(&Task) -> bool) -> usize {
+    let of = |op: &Op| {
+        let here = if let Op::Spawn(task) = op { usize::from(is_one(task)) } else { 0 };
+        here + op.inner().map_or(0, |inner| count(inner, is_one))
+    };
+    body.0.iter().map(of).sum()
+}
+
+/// A stack can store all of these as compact tasks (`counted`).
+#[test]
+fn many_tasks_have_a_name_or_several_accesses_and_are_compact() {
+    fn is_usual(task: &Task) -> bool {
+        let usual = [Mode::Read, Mode::Write, Mode::Inout];
+        !task.returns && task.bytes == 0 && task.uses.iter().all(|one| usual.contains(&one.mode) && !one.passed)
+    }
+    let programs: Vec<_> = (0..2000).map(|seed| generate::program(seed, Config::of(seed).deterministic)).collect();
+    let in_all = |is_one| programs.iter().map(|program| count(&program.body, is_one)).sum::<usize>();
+    let named = in_all(|task| is_usual(task) && task.named);
+    let of_several = in_all(|task| is_usual(task) && task.uses.len() > 3);
+    assert!(named > 2000 && of_several > 50, "{named} with a name, {of_several} with several accesses");
 }

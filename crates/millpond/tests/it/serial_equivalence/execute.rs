@@ -11,6 +11,7 @@ use millpond::internals::SpawnOptions;
 use millpond::{self as mp, Accesses, ArgsOf, CancelToken, DefaultEngine, Engine, Error, Handle, Root, Runtime, Spawn};
 
 use super::accumulate;
+use super::counted::{counted, helds_of_counted, leafs_of_counted};
 use super::datum::first;
 use super::external::{External, meet};
 use super::leaf;
@@ -469,11 +470,14 @@ fn spawn<'s, S: Spawn<'s>, E: Engine>(
             Some(accesses) => spawn!(named(), accesses, leafs_of_stencil, helds_of_stencil, |hash: Hash| hash),
             None => spawn!(named(), |hash: Hash| hash),
         }),
-        (true, false) => Kept::Nothing(match maybe(accesses) {
-            Ok(accesses) => spawn!(named(), accesses, leafs_of_maybe, helds_of_maybe, |_: Hash| ()),
-            Err(accesses) => {
-                spawn!(named(), *accesses, std::convert::identity, std::convert::identity, |_: Hash| ())
-            }
+        (true, false) => Kept::Nothing(match counted(accesses) {
+            Ok(accesses) => spawn!(named(), accesses, leafs_of_counted, helds_of_counted, |_: Hash| ()),
+            Err(accesses) => match maybe(*accesses) {
+                Ok(accesses) => spawn!(named(), accesses, leafs_of_maybe, helds_of_maybe, |_: Hash| ()),
+                Err(accesses) => {
+                    spawn!(named(), *accesses, std::convert::identity, std::convert::identity, |_: Hash| ())
+                }
+            },
         }),
         (false, true) => Kept::Value(spawn!(s, |hash: Hash| hash)),
         (false, false) => {
@@ -484,7 +488,12 @@ fn spawn<'s, S: Spawn<'s>, E: Engine>(
                             let accesses = few::<_, $r, $w, $i>(accesses);
                             spawn!(s, accesses, leafs_of_few, helds_of_few, |_: Hash| ())
                         })*
-                        _ => spawn!(s, |_: Hash| ()),
+                        _ => match counted(accesses) {
+                            Ok(accesses) => spawn!(s, accesses, leafs_of_counted, helds_of_counted, |_: Hash| ()),
+                            Err(accesses) => {
+                                spawn!(s, *accesses, std::convert::identity, std::convert::identity, |_: Hash| ())
+                            }
+                        },
                     }
                 };
             }

@@ -6,11 +6,12 @@ use std::ptr::NonNull;
 
 use super::MAX_PARENT_ACCESSES;
 use crate::depend::tracker::SchemeOps;
+use crate::error::Label;
 use crate::handle::{Datum, Version};
 use crate::stack::in_order::InOrder;
 use crate::stack::layout::frames::Frames;
 use crate::stack::owner::parent::open_version;
-use crate::task::{Header, Modes, NewTask, TaskRef};
+use crate::task::{Header, NewTask, TaskRef, Uses};
 use crate::worker::scope_state::ScopeState;
 
 #[repr(C, align(64))]
@@ -29,6 +30,8 @@ pub(super) struct CallFrameFields {
 struct VirtualFrame {
     header: Header,
     versions: [NonNull<Version>; MAX_PARENT_ACCESSES],
+    /// Written if the parent has a name (`name_virtual_frame`).
+    label: MaybeUninit<Label>,
 }
 
 /// A pointer to the call frame of one called body.
@@ -117,6 +120,22 @@ impl CallFrame {
         }
     }
 
+    /// Gives the parent its label.
+    ///
+    /// # Safety
+    ///
+    /// The virtual frame was made, and no other thread knows it.
+    pub(crate) unsafe fn name_virtual_frame(self, label: Label) {
+        // SAFETY: a virtual frame has room for a label there, and its offset is small.
+        unsafe { self.virtual_frame().write_label_at(offset_of!(VirtualFrame, label), label) };
+    }
+
+    /// The parent has ended. The next one may have no name.
+    #[inline]
+    pub(crate) fn forget_name(self) {
+        self.virtual_frame().forget_compact_label();
+    }
+
     /// Makes the scope of a body, and its views.
     ///
     /// # Safety
@@ -124,14 +143,7 @@ impl CallFrame {
     /// The call frame is not in use. Its virtual frame is that of a parent with these accesses,
     /// which scope `parent` calls on the worker of `seat`.
     #[inline(always)]
-    pub(crate) unsafe fn make(
-        self,
-        frames: &Frames,
-        parent: &ScopeState,
-        seat: usize,
-        versions: &[NonNull<Version>],
-        modes: Modes,
-    ) {
+    pub(crate) unsafe fn make(self, frames: &Frames, parent: &ScopeState, seat: usize, uses: Uses<'_>) {
         if self.made().get() {
             // SAFETY: as the caller promises.
             unsafe { ScopeState::renew(self.scope_state_at(), parent, seat) };
@@ -139,13 +151,12 @@ impl CallFrame {
             // SAFETY: as above.
             unsafe { self.make_first(frames, parent, seat) };
         }
-        for (index, &version) in versions.iter().enumerate() {
-            // SAFETY: the parent has an access to it.
-            open_version(unsafe { version.as_ref() }, modes.at(index));
+        for index in 0..uses.count() {
+            open_version(uses.version(index), uses.mode(index));
             // SAFETY: the call frame has a view for each version.
             let view = unsafe { self.views().add(index) };
             // SAFETY: the view was made.
-            unsafe { view.as_ref() }.renew_view(version);
+            unsafe { view.as_ref() }.renew_view(uses.at(index));
         }
     }
 

@@ -9,15 +9,13 @@ use crate::depend::Mode;
 use crate::handle::access::In;
 use crate::handle::claim::Claimant;
 use crate::handle::{Handle, Version};
-use crate::task::{CompactKind, Modes, Role, VTable};
+use crate::task::{CompactKind, Form, Role, Uses, VTable};
 use crate::worker::cancel::Cancels;
 use crate::worker::scope_state::ScopeState;
 
-const INOUT: Modes = Modes::of(Mode::Inout).expect("a usual mode");
-
 static PARENT: VTable = VTable {
     role: Role::Nest,
-    compact: Some(CompactKind { run: |_, _| Ok(()), payload: Layout::new::<[u64; 3]>(), modes: INOUT }),
+    compact: CompactKind::new(Form::of(Mode::Inout), Layout::new::<[u64; 3]>(), |_, _| Ok(())),
     run: |_, _| unreachable!("it is called"),
     discard: |_| (),
     fail: |_, _, _| (),
@@ -42,8 +40,11 @@ fn call(frames: &Frames, parent: &ScopeState, version: NonNull<Version>, deep: u
     // SAFETY: a virtual frame has space for this version.
     unsafe { call_frame.virtual_frame().compact_versions().write(version) };
     parent.count_run_inline();
+    let versions = [version];
+    // SAFETY: there is one mode, and the version is in use until the test ends.
+    let uses = unsafe { Uses::new(&versions, Form::of(Mode::Inout).modes()) };
     // SAFETY: the call frame is this body's, and it has these accesses.
-    unsafe { call_frame.make(frames, parent, 0, &[version], INOUT) };
+    unsafe { call_frame.make(frames, parent, 0, uses) };
     frames.begin_in_call_frame(call_frame);
     // SAFETY: `make` made it.
     let scope_state = unsafe { call_frame.scope_state() };
