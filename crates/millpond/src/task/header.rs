@@ -23,13 +23,14 @@ pub struct Header {
     /// ready, a pool may use the count's bits (`task::link`).
     pub(super) unmet: AtomicU32,
     pub(super) tag: u32,
-    // Only the spawner sets these cells, before any other thread knows the task.
+    // Only the spawner sets these cells, before any other thread knows the task. (A pool sets its
+    // link, and a worker that polls a future sets `SUSPENDED`.)
     pub(super) accesses: Cell<u32>,
     pub(super) flags: Cell<u8>,
     pub(super) priority: i8,
-    /// For a compact task: where its label is (`compact_label`), or 0. For a task in a pool: a part
-    /// of the pool's link (`task::link`). No compact task is in a pool. It is written for all tasks,
-    /// so that the last four fields become one store.
+    /// In a compact task: where its label is (`compact_label`), or 0. In any other task: a part of
+    /// a pool's link, or what is left of it (`task::link`). It is written for all tasks, so that
+    /// the last four fields become one store.
     pub(super) label_or_link: Cell<u16>,
 }
 

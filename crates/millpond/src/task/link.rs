@@ -6,12 +6,17 @@
 //! A header has no free word. It has enough free bits while the task is ready:
 //!
 //! ```text
-//!     47                     32 31                                    3 2   0
-//!    +-------------------------+---------------------------------------+-----+
-//!    | Header::label_or_link  (16) | Header::unmet, its lowest 29 bits     |  0  |   an address
-//!    +-------------------------+---------------------------------------+-----+
+//!     47                     32 31                              3 2   0
+//!    +-------------------------+---------------------------------+-----+
+//!    | Header::label_or_link   | Header::unmet, the lowest 29    |  0  |   an address
+//!    +-------------------------+---------------------------------+-----+
 //! ```
 //!
+//! - `label_or_link` says where the label is, but only in a compact task. Such a task is in a frame
+//!   of a stack, never in a pool. If it leaves its frame, it is expanded: the copy has a new
+//!   header, and its label is in the extras.
+//! - A task that a pool has returned keeps the link. So `compact_label` reads the word in compact
+//!   tasks only.
 //! - `unmet` counts preconditions. All of them are met, so no thread reads the count again. Before
 //!   each poll, a future sets the count.
 //! - The bits of `unmet` above the count keep their meaning: the join of a session's task may set
@@ -112,7 +117,8 @@ mod tests {
     use std::panic::Location;
 
     use super::*;
-    use crate::task::{ScopePtr, VTable};
+    use crate::error::Label;
+    use crate::task::{Role, ScopePtr, VTable};
 
     fn header() -> Header {
         Header::on_stack(&VTable::OF_POOLS, ScopePtr::DANGLING, Location::caller())
@@ -158,6 +164,27 @@ mod tests {
         assert_eq!(middle.neighbours().other(Some(right)), Some(left));
         middle.set_neighbours(middle.neighbours().toggle(left));
         assert_eq!(middle.neighbours().other(None), Some(right));
+    }
+
+    /// A future with a join has the flags of a compact leaf while it is suspended.
+    #[test]
+    fn a_link_is_not_taken_for_the_offset_of_a_label() {
+        const FUTURE: VTable = VTable { role: Role::Future, ..VTable::OF_POOLS };
+        for (vtable, flags) in [
+            (&VTable::OF_POOLS, 0),
+            (&VTable::OF_POOLS, flag::COUNTED),
+            (&VTable::OF_POOLS, flag::IN_PLACE),
+            (&FUTURE, flag::SUSPENDED),
+            (&FUTURE, flag::SUSPENDED | flag::COUNTED),
+        ] {
+            let header = Header::on_stack(vtable, ScopePtr::DANGLING, Location::caller());
+            let task = task(&header);
+            task.add_flags(flags);
+            // As an offset, this would be inside the header.
+            task.set_neighbours(Neighbours(1 << (ADDRESS_BITS - 16)));
+            assert_eq!(header.label_or_link.get(), 1);
+            assert_eq!((task.compact_label(), task.label()), (None, Label::place(header.place())));
+        }
     }
 
     /// One thread moves a task through lists while another one cancels it.

@@ -9,6 +9,7 @@ use super::super::queue::{DoubleList, List};
 use super::*;
 use crate::pool::testing::{Payloads, Tasks, number};
 use crate::sync::Arc;
+use crate::task::flag;
 
 fn of_spin_locks<S: Shared>() -> S {
     S::new(&Settings::new(Params { lock: LockKind::Spin, ..Params::default() }))
@@ -60,6 +61,24 @@ fn a_lock_a_task_last_in_first_out_both_ends() {
 fn links_in_the_tasks_both_ends() {
     both_ends::<Locked<List>>(1);
     both_ends::<Locked<DoubleList, Opposite>>(1);
+}
+
+/// A join cancels a task while the queue changes its links, in the same word.
+#[test]
+fn a_cancel_is_not_lost() {
+    loom::model(|| {
+        let (queue, tasks) = (of_spin_locks::<Locked<DoubleList, Opposite>>(), Arc::new(Tasks::new(3)));
+        tasks.task(2).add_flags(flag::COUNTED);
+        let join = {
+            let tasks = tasks.clone();
+            thread::spawn(move || tasks.task(2).header().cancel())
+        };
+        (1..=3).for_each(|n| _ = queue.put(tasks.task(n)));
+        let taken: Vec<_> = std::iter::from_fn(|| queue.take()).map(number).collect();
+        assert_eq!(taken, [3, 2, 1]);
+        join.join().unwrap();
+        assert!(tasks.task(2).header().is_cancelled());
+    });
 }
 
 /// Two threads each put a task and take one.
