@@ -38,7 +38,7 @@ impl Load {
     /// Runs the load once, on a pair's own types.
     fn run<M: Memory, P: Pool>(&self) -> (f64, bool) {
         let pool: TaskPool<Step, M, P> =
-            TaskPool::create_with(self.workers, &Default::default(), &Default::default(), Idle::Hybrid);
+            TaskPool::create_with(self.workers, &Default::default(), &Default::default(), Idle::ByPool);
         synthetic::init(&pool, Params { k: self.k, f: self.f });
         let started = Instant::now();
         pool.run_all();

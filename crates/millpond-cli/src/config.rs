@@ -41,9 +41,12 @@ impl Config {
     /// Reads the options of a workload's runtime.
     pub fn of(runs_on: RunsOn, matches: &ArgMatches, registry: &Registry) -> Result<Self, Failure> {
         let config = Self::read(runs_on, matches, registry)?;
-        let pool = (!config.is_stack()).then(|| registry.pools().find(|row| row.name == config.pool));
-        let pool = pool.map(|pool| pool.expect("a pool of the registry"));
-        let tuning = Tuning::new(matches, pool, config.workers)?;
+        let parts = (!config.is_stack()).then(|| {
+            let pool = registry.pools().find(|row| row.name == config.pool).expect("a pool of the registry");
+            let memory = registry.memory().find(|row| row.name == config.memory).expect("a manager of the registry");
+            [pool, memory]
+        });
+        let tuning = Tuning::new(matches, parts, config.workers)?;
         Ok(Self { tuning, ..config })
     }
 
@@ -100,7 +103,8 @@ impl Config {
         let builder = self.tuning.apply(builder.deterministic(self.deterministic).pin(self.pin));
         let builder = builder.theft(self.theft.map_or(Theft::default(), |(_, theft)| theft));
         let names = Names { scheme: &self.scheme, pool: &self.pool, memory: &self.memory };
-        let built = self.registry.build_of(change(builder), names, self.tuning.params());
+        let (params, memory) = (self.tuning.params(), self.tuning.memory_params());
+        let built = self.registry.build_tuned(change(builder), names, params, memory);
         built.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
     }
 
@@ -110,7 +114,7 @@ impl Config {
         Ok(PoolParts {
             workers: self.workers,
             pool: self.registry.pool(&self.pool, self.tuning.params()).map_err(failed)?,
-            memory: self.registry.memory_manager(&self.memory).map_err(failed)?,
+            memory: self.registry.memory_manager_with(&self.memory, self.tuning.memory_params()).map_err(failed)?,
             idle: self.tuning.idle(),
         })
     }

@@ -71,6 +71,11 @@ impl Report {
         for (name, value) in &self.measured.verdict.result {
             table.add_row([(*name).to_owned(), text(value)]);
         }
+        if let Some(counts) = self.measured.counts.filter(|_| verbose) {
+            table.add_row(["calls for a wake-up".to_owned(), counts.wake_calls.to_string()]);
+            table.add_row(["workers woken".to_owned(), counts.wake_ups.to_string()]);
+            table.add_row(["arrays added".to_owned(), counts.more_arrays.to_string()]);
+        }
         table.add_row(["verified", if self.measured.verdict.verified { "yes" } else { "NO" }]);
         table.to_string()
     }

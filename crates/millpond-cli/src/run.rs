@@ -10,6 +10,8 @@ use crate::rss;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use millpond::catalogue::{AnyRuntime, Registry};
+use millpond::on_runtime;
+use millpond::pool::Counts;
 use millpond_workloads::{Error, Job, PoolParts, Probe, RunsOn, Stopwatch, Verdict, Workload};
 
 /// Runs the named workload. Returns whether its answer was correct.
@@ -79,6 +81,9 @@ pub struct Measured {
     pub peak_rss_bytes: u64,
     /// The result of the check.
     pub verdict: Verdict,
+    /// What the pool has counted: in all repetitions on a runtime, in the last one on a task pool.
+    /// `None` if the job does not say.
+    pub counts: Option<Counts>,
 }
 
 /// Where a job runs.
@@ -95,6 +100,14 @@ impl Place {
         match workload.runs_on {
             RunsOn::TaskPool => config.pool_parts().map(Self::TaskPool),
             RunsOn::Runtime | RunsOn::Collections => config.build().map(Self::Runtime),
+        }
+    }
+
+    /// What the pool has counted.
+    pub fn pool_counts(&self, job: &dyn Job) -> Option<Counts> {
+        match self {
+            Self::Runtime(runtime) => Some(on_runtime!(runtime, rt => rt.pool_counts())),
+            Self::TaskPool(_) => job.pool_counts(),
         }
     }
 
@@ -138,8 +151,9 @@ fn measure(
             break;
         }
     }
+    let counts = place.pool_counts(job);
     let verdict = verdict.unwrap_or(Verdict { verified: false, result: Vec::new() });
-    Ok(Measured { seconds, serial_seconds, peak_rss_bytes: peak, verdict })
+    Ok(Measured { seconds, serial_seconds, peak_rss_bytes: peak, verdict, counts })
 }
 
 /// Measures time and memory of the timed part.

@@ -1,10 +1,12 @@
-//! The options that tune a pool or a runtime. All but `--theft` are of `run` and `profile` only.
+//! The options that tune a pool, a memory manager or a runtime. All but `--theft` and `--idle` are
+//! of `run` and `profile` only.
 
 use crate::args::integer;
 use crate::failure::Failure;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches};
 use millpond::catalogue::Row;
+use millpond::memory::params::Params as MemoryParams;
 use millpond::pool::params::{Filling, LockKind, Params, Share};
 use millpond::stack::Theft;
 use millpond::{Builder, Idle, Inline, StackEngine};
@@ -18,18 +20,32 @@ const STACKS: (u64, u64) = (128 << 10, 1 << 30);
 const MAX_QUEUES: usize = 1 << 14;
 
 /// The parameters of the paper's pools: as options, and as in a pool's row.
-const PARAMETERS: [(&str, &str); 5] = [
+const PARAMETERS: [(&str, &str); 6] = [
     ("pool-queues", "queues"),
     ("pool-threshold", "threshold"),
     ("pool-filling", "filling"),
     ("pool-share", "share"),
     ("pool-lock", "lock"),
+    ("pool-capacity", "capacity"),
 ];
+
+/// The parameter of the paper's memory managers, likewise.
+const MEMORY_PARAMETERS: [(&str, &str); 1] = [("memory-at-start", "at_start")];
+
+/// The largest array of a pool, in tasks.
+const MAX_CAPACITY: u64 = 1 << 24;
+
+/// The largest block of a size class, in bytes.
+const MAX_AT_START: u64 = 4096;
+
+/// How the row of a pool says that its workers never sleep.
+const BUSY: (&str, &str) = ("wake-up", "busy wait");
 
 const FILLINGS: &[(&str, Filling)] = &[("generous", Filling::Generous), ("greedy", Filling::Greedy)];
 const SHARES: &[(&str, Share)] = &[("one", Share::One), ("half", Share::Half), ("workers", Share::Workers)];
 const LOCKS: &[(&str, LockKind)] = &[("system", LockKind::System), ("spin", LockKind::Spin)];
-const IDLES: &[(&str, Idle)] = &[("hybrid", Idle::Hybrid), ("busy", Idle::Busy), ("sleep", Idle::Sleep)];
+const IDLES: &[(&str, Idle)] =
+    &[("by-pool", Idle::ByPool), ("hybrid", Idle::Hybrid), ("busy", Idle::Busy), ("sleep", Idle::Sleep)];
 const INLINES: &[(&str, Inline)] = &[("auto", Inline::Auto), ("always", Inline::Always), ("never", Inline::Never)];
 
 const THEFTS: &[(&str, Theft)] = &[("chains", Theft::Chains), ("paper", Theft::Paper)];
@@ -38,7 +54,7 @@ const THEFTS: &[(&str, Theft)] = &[("chains", Theft::Chains), ("paper", Theft::P
 const DEFAULT_STACK: usize = 2 << 20;
 
 /// The options.
-pub fn args() -> [Arg; 8] {
+pub fn args() -> [Arg; 10] {
     let share = Arg::new("pool-share").long("pool-share").value_name("TASKS").value_parser(share);
     [
         integer("pool-queues", "N", 1, 1024, "Queues per worker (rq1 to rq3) [default: 4]"),
@@ -46,7 +62,9 @@ pub fn args() -> [Arg; 8] {
         words("pool-filling", FILLINGS, "When a worker makes its tasks public (dq8) [default: generous]"),
         share.help("Tasks per steal (pools that steal): one, half, workers or a number [default: one]"),
         words("pool-lock", LOCKS, "Lock type (the paper's pools) [default: system]"),
-        words("idle", IDLES, "What a worker does when it finds no task [default: hybrid]"),
+        integer("pool-capacity", "TASKS", 1, MAX_CAPACITY, "Size of a queue's array (sq2, dq3, dq7) [default: 1024]"),
+        integer("memory-at-start", "BYTES", 0, MAX_AT_START, AT_START),
+        idle_arg(),
         words("inline", INLINES, "Whether a ready leaf runs at its spawn [default: auto]"),
         integer("stack-size", "BYTES", STACKS.0, STACKS.1, "Stack size of a body that may wait [default: 2097152]"),
     ]
@@ -72,6 +90,25 @@ pub fn theft(matches: &ArgMatches, scheme: &str) -> Result<Option<(&'static str,
     Ok(Some((name, theft)))
 }
 
+const AT_START: &str = "Allocate arrays for blocks up to this size at the start (bk, dbk, dbko) [default: 0]";
+
+/// The option of the idle rule.
+pub fn idle_arg() -> Arg {
+    words("idle", IDLES, "What a worker does when it finds no task [default: by-pool]")
+}
+
+/// The word of that option for an idle rule.
+pub fn idle_name(idle: Idle) -> &'static str {
+    IDLES.iter().find(|(_, rule)| *rule == idle).expect("every rule has a word").0
+}
+
+/// The value of that option.
+pub fn idle_of(matches: &ArgMatches) -> Idle {
+    let mut idle = Idle::default();
+    choose(&mut idle, IDLES, matches, "idle");
+    idle
+}
+
 fn words<T>(name: &'static str, choices: &'static [(&'static str, T)], help: &'static str) -> Arg {
     let parser = PossibleValuesParser::new(choices.iter().map(|(word, _)| *word));
     Arg::new(name).long(name).value_name("WHICH").value_parser(parser).help(help)
@@ -87,6 +124,7 @@ fn share(text: &str) -> Result<Share, String> {
 #[derive(Debug, Clone, Default)]
 pub struct Tuning {
     params: Params,
+    memory: MemoryParams,
     idle: Idle,
     inline: Inline,
     stack_size: Option<usize>,
@@ -95,19 +133,13 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// Reads the options. Refuses parameters that the pool does not have. With the scheme `stack`
-    /// there is no pool.
-    pub fn new(matches: &ArgMatches, pool: Option<&Row>, workers: usize) -> Result<Self, Failure> {
+    /// Reads the options. Refuses parameters that the pool or the memory manager does not have.
+    /// With the scheme `stack` there is neither.
+    pub fn new(matches: &ArgMatches, parts: Option<[&Row; 2]>, workers: usize) -> Result<Self, Failure> {
         let mut tuning = Self::default();
         let number = |option| matches.get_one::<u64>(option).map(|number| *number as usize);
-        for (option, name) in PARAMETERS {
-            if matches.contains_id(option) {
-                let pool = pool.ok_or_else(|| not_with_stack(option, ""))?;
-                if !pool.params.contains(&name) {
-                    return Err(has_not(pool, option));
-                }
-            }
-        }
+        check(matches, "pool", &PARAMETERS, parts.map(|[pool, _]| pool))?;
+        check(matches, "memory manager", &MEMORY_PARAMETERS, parts.map(|[_, memory]| memory))?;
         let params = &mut tuning.params;
         let mut given = |option, value: Option<Value>| tuning.given.extend(value.map(|value| (option, value)));
         given("pool-queues", set(&mut params.queues, number("pool-queues")));
@@ -126,7 +158,18 @@ impl Tuning {
             given("pool-share", word.or(if let Share::Constant(tasks) = share { Some(json!(tasks)) } else { None }));
         }
         given("pool-lock", choose(&mut params.lock, LOCKS, matches, "pool-lock"));
+        given("pool-capacity", set(&mut params.capacity, number("pool-capacity")));
+        given("memory-at-start", set(&mut tuning.memory.at_start, number("memory-at-start")));
         given("idle", choose(&mut tuning.idle, IDLES, matches, "idle"));
+        if let Some([pool, _]) = parts
+            && pool.columns.contains(&BUSY)
+            && [Idle::Hybrid, Idle::Sleep].contains(&tuning.idle)
+        {
+            return Err(Failure::Usage(format!(
+                "--idle: the pool {} waits busily, so its workers cannot sleep; its values: by-pool, busy",
+                pool.name
+            )));
+        }
         given("inline", choose(&mut tuning.inline, INLINES, matches, "inline"));
         tuning.stack_size = number("stack-size");
         given("stack-size", tuning.stack_size.map(|bytes| json!(bytes)));
@@ -136,6 +179,11 @@ impl Tuning {
     /// The pool's parameters.
     pub fn params(&self) -> Params {
         self.params
+    }
+
+    /// The memory manager's parameters.
+    pub fn memory_params(&self) -> MemoryParams {
+        self.memory
     }
 
     /// The idle rule: what a worker without a task does.
@@ -186,32 +234,57 @@ pub fn not_with_stack(option: &str, value: &str) -> Failure {
     ))
 }
 
-fn has_not(pool: &Row, option: &str) -> Failure {
-    let has: Vec<_> = PARAMETERS.iter().filter(|(_, name)| pool.params.contains(name)).collect();
+/// Refuses the given ones of these parameters that the part does not have.
+fn check(
+    matches: &ArgMatches,
+    noun: &str,
+    parameters: &[(&'static str, &str)],
+    part: Option<&Row>,
+) -> Result<(), Failure> {
+    for (option, name) in parameters.iter().filter(|(option, _)| matches.contains_id(option)) {
+        let part = part.ok_or_else(|| not_with_stack(option, ""))?;
+        if !part.params.contains(name) {
+            return Err(has_not(noun, parameters, part, option));
+        }
+    }
+    Ok(())
+}
+
+fn has_not(noun: &str, parameters: &[(&'static str, &str)], part: &Row, option: &str) -> Failure {
+    let has: Vec<_> = parameters.iter().filter(|(_, name)| part.params.contains(name)).collect();
     let has: Vec<_> = has.into_iter().map(|(option, _)| format!("--{option}")).collect();
     Failure::Usage(if has.is_empty() {
-        format!("--{option}: the pool {} has no parameters", pool.name)
+        format!("--{option}: the {noun} {} has no parameters", part.name)
     } else {
-        format!("--{option}: the pool {} has no such parameter; its parameters: {}", pool.name, has.join(", "))
+        format!("--{option}: the {noun} {} has no such parameter; its parameters: {}", part.name, has.join(", "))
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use millpond::catalogue::POOLS;
+    use millpond::catalogue::{MEMORY, POOLS};
 
     #[test]
     fn every_parameter_of_a_pool_has_an_option() {
         for row in POOLS {
             assert!(row.params.iter().all(|name| PARAMETERS.iter().any(|parameter| parameter.1 == *name)), "{row:?}");
         }
+        for row in MEMORY {
+            assert!(row.params.iter().all(|name| MEMORY_PARAMETERS[0].1 == *name), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn only_one_pool_waits_busily() {
+        let busy: Vec<_> = POOLS.iter().filter(|row| row.columns.contains(&BUSY)).map(|row| row.name).collect();
+        assert_eq!(busy, ["dq10"]);
     }
 
     #[test]
     fn defaults_are_those_that_help_names() {
-        let Params { queues, threshold, filling, share, lock } = Params::default();
-        assert_eq!((queues, threshold), (4, 4));
+        let Params { queues, threshold, filling, share, lock, capacity } = Params::default();
+        assert_eq!((queues, threshold, capacity, MemoryParams::default().at_start), (4, 4, 1024, 0));
         assert_eq!((filling, share, lock), (FILLINGS[0].1, SHARES[0].1, LOCKS[0].1));
         assert_eq!((Idle::default(), Inline::default()), (IDLES[0].1, INLINES[0].1));
         assert_eq!(Theft::default(), THEFTS[0].1);

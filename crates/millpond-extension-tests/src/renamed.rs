@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use millpond::depend::TaskRef;
-use millpond::pool::{Leave, Pool, Put};
+use millpond::pool::{Counts, Leave, Pool, Put};
 
 /// The name of a pool, as a type.
 pub trait Name: Send + Sync + 'static {
@@ -82,5 +82,13 @@ unsafe impl<P: Pool, N: Name> Pool for Renamed<P, N> {
 
     fn waits_busily(&self) -> bool {
         self.0.waits_busily()
+    }
+
+    fn sleeps_at_once(&self) -> bool {
+        self.0.sleeps_at_once()
+    }
+
+    fn counts(&self) -> Counts {
+        self.0.counts()
     }
 }

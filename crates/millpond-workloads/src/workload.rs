@@ -9,8 +9,8 @@ use millpond::Idle;
 use millpond::catalogue::{AnyRuntime, Registry};
 use millpond::memory::Chosen as ChosenMemory;
 use millpond::on_runtime;
-use millpond::pool::Chosen as ChosenPool;
 use millpond::pool::params::Params;
+use millpond::pool::{Chosen as ChosenPool, Counts};
 use millpond::record::Sink;
 use std::time::{Duration, Instant};
 
@@ -89,6 +89,12 @@ pub trait Job {
     /// If the workload needs a runtime.
     fn run_in_pool(&mut self, _parts: &PoolParts, _probe: &mut dyn Probe) -> Result<(), Error> {
         unreachable!("the workload needs a runtime")
+    }
+
+    /// What the pool of the last [`run_in_pool`](Job::run_in_pool) has counted. `None` if there was
+    /// none.
+    fn pool_counts(&self) -> Option<Counts> {
+        None
     }
 
     /// Like [`run_in_pool`](Job::run_in_pool), but also records each task to `sink`, because a task

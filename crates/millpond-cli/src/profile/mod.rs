@@ -160,7 +160,8 @@ fn repeat(
     if graphs.len() > 1 {
         profile.repeated = Some(graphs.windows(2).all(|two| two[0] == two[1]));
     }
-    let measured = Measured { seconds, serial_seconds: None, peak_rss_bytes: peak, verdict };
+    let counts = place.pool_counts(job);
+    let measured = Measured { seconds, serial_seconds: None, peak_rss_bytes: peak, verdict, counts };
     Ok(Profiled { recording, profile, measured })
 }
 

@@ -58,7 +58,7 @@ fn options_of_collections() {
 fn options_in_a_wrong_place() {
     refused("--workers 2 run fib", "option '--workers' must come after its command: run, profile, bench");
     refused("--zzz", "unknown option '--zzz'; the nearest valid: --help, --version");
-    let own = "--workers, --pin, --window, --deterministic, --scheme, --pool, --memory, --theft, --pool-queues, --pool-threshold, --pool-filling, --pool-share, --pool-lock, --idle, --inline, --stack-size, --reps";
+    let own = "--workers, --pin, --window, --deterministic, --scheme, --pool, --memory, --theft, --pool-queues, --pool-threshold, --pool-filling, --pool-share, --pool-lock, --pool-capacity, --memory-at-start, --idle, --inline, --stack-size, --reps";
     let all = format!("--n, --cutoff, --tasks, {own}, --serial, --verbose, --json, --help");
     refused("run fib --qqq 5", &format!("unknown option '--qqq'; the nearest valid: {all}"));
     refused("run fib -n 5", "unknown option '-n'; the nearest valid: --n");

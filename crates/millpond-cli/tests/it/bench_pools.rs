@@ -66,7 +66,19 @@ fn all(rows: &[millpond::catalogue::Row]) -> Vec<&'static str> {
     names
 }
 
-const OF_POOLS: [&str; 8] = ["pool", "workers", "memory", "parameter", "value", "relative", "rank_sum_p", "speed_up"];
+const OF_POOLS: [&str; 11] = [
+    "pool",
+    "workers",
+    "memory",
+    "parameter",
+    "value",
+    "relative",
+    "rank_sum_p",
+    "speed_up",
+    "wake_calls",
+    "wake_ups",
+    "more_arrays",
+];
 
 #[test]
 fn pools() {
@@ -78,6 +90,13 @@ fn pools() {
     }
     // Relative to the best with one worker.
     assert_eq!(number(&rows[0], "speed_up"), 1.0);
+    // In 2 repetitions. A put into an empty queue happens less often.
+    let calls = |pool: &str| {
+        let row = rows.iter().find(|row| text(row, "pool") == pool && row["workers"] == 1);
+        number(row.expect("a row"), "wake_calls")
+    };
+    assert_eq!((calls("dq2"), calls("dq10")), (2.0 * 58.0, 0.0));
+    assert!((2.0..100.0).contains(&calls("dq9")), "{}", calls("dq9"));
     assert!(rows.iter().all(|row| number(row, "tasks") == 58.0 && row["params"]["k"] == 6));
 }
 
@@ -93,6 +112,7 @@ fn parameters() {
     assert_eq!(of("filling", "dq8"), ["generous", "greedy"]);
     assert_eq!(of("share", "dq2"), ["one", "4", "half", "workers"]);
     assert_eq!(of("lock", "sq4"), ["system", "spin"]);
+    assert_eq!(of("capacity", "dq7"), ["1024", "16", "4"]);
     assert!(rows.iter().all(|row| text(row, "shape") == "sweep" && row["speed_up"].is_null()));
 }
 

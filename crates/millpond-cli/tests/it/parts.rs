@@ -98,6 +98,12 @@ fn parameters_of_pools() {
         assert_eq!(of("dq2", &format!("--pool-share {share}")), json!({ "pool_share": share }));
     }
     assert_eq!(of("dq2", "--pool-share 3"), json!({ "pool_share": 3 }));
+    assert_eq!(of("sq2", "--pool-capacity 10"), json!({ "pool_capacity": 10 }));
+    for memory in ["bk", "dbk", "dbko"] {
+        let options = format!("--memory {memory} --memory-at-start 96");
+        assert_eq!(of("dq8", &options), json!({ "memory_at_start": 96 }), "{memory}");
+        assert_eq!(tuned(&format!("run fib --n 15 {options}")), json!({ "memory_at_start": 96 }), "{memory}");
+    }
     let line = "cholesky --n 200 --tile 50 --pool dq8 --pool-share half --scheme list";
     assert_eq!(tuned(&format!("run {line}")), json!({ "pool_share": "half" }));
     assert_eq!(tuned(&format!("profile {line}")), json!({ "pool_share": "half" }));
@@ -107,7 +113,7 @@ fn parameters_of_pools() {
 fn rules_of_the_runtime() {
     let of = |options: &str| tuned(&format!("run fib --n 15 {options}"));
     assert_eq!(of(""), json!({}));
-    for idle in ["hybrid", "busy", "sleep"] {
+    for idle in ["by-pool", "hybrid", "busy", "sleep"] {
         assert_eq!(of(&format!("--idle {idle}")), json!({ "idle": idle }));
     }
     for inline in ["auto", "always", "never"] {
@@ -117,8 +123,33 @@ fn rules_of_the_runtime() {
         );
     }
     assert_eq!(tuned("run synthetic --k 9 --idle busy"), json!({ "idle": "busy" }));
+    assert_eq!(tuned("run synthetic --k 9 --pool dq10 --idle busy"), json!({ "idle": "busy" }));
     let text = words("run fib --n 9 --verbose --idle sleep --pool dq2 --pool-share 3").stdout;
     assert!(text.contains(", pool-share 3, idle sleep"), "{text}");
+}
+
+/// A number of the table that `run --verbose` prints.
+#[track_caller]
+fn number_in(text: &str, row: &str) -> u64 {
+    let values = text.lines().filter_map(|line| line.trim_matches(['│', ' ']).strip_prefix(row));
+    let mut numbers: Vec<_> = values.filter_map(|value| value.trim_matches(['│', '┆', ' ']).parse().ok()).collect();
+    // The number of tasks is a result, too.
+    numbers.dedup();
+    let [number] = numbers[..] else { panic!("{row}: {numbers:?} in {text}") };
+    number
+}
+
+#[test]
+fn counts_of_a_pool() {
+    let run = |options: &str| words(&format!("run synthetic --k 9 --f 0 --workers 1 --verbose {options}")).stdout;
+    let table = run("--pool sq2 --pool-capacity 4");
+    // Each task is put once, and each put asks for a wake-up. The only worker never sleeps.
+    assert_eq!(number_in(&table, "calls for a wake-up"), number_in(&table, "tasks"));
+    assert_eq!(number_in(&table, "workers woken"), 0);
+    // The 9 initial tasks need 3 arrays of 4, of which the queue has one from the start.
+    assert!(number_in(&table, "arrays added") >= 2, "{table}");
+    assert_eq!(number_in(&run("--pool sq2"), "arrays added"), 0);
+    assert_eq!(number_in(&run("--pool dq10"), "calls for a wake-up"), 0);
 }
 
 #[test]
@@ -150,7 +181,13 @@ fn what_a_part_does_not_have_is_refused() {
     refused("run fib --pool dq8 --pool-threshold 8", &format!("--pool-threshold: {has}"));
     refused("profile fib --pool dq8 --pool-queues 8", &format!("--pool-queues: {has}"));
     refused("run synthetic --pool dq8 --pool-queues 8", &format!("--pool-queues: {has}"));
-    refused("run fib --idle busi", "unknown idle 'busi'; the nearest valid: busy; all: hybrid, busy, sleep");
+    let has = "the pool sq1 has no such parameter; its parameters: --pool-lock";
+    refused("run fib --pool sq1 --pool-capacity 8", &format!("--pool-capacity: {has}"));
+    refused("run fib --memory dl --memory-at-start 96", "--memory-at-start: the memory manager dl has no parameters");
+    let busy = "--idle: the pool dq10 waits busily, so its workers cannot sleep; its values: by-pool, busy";
+    refused("run fib --pool dq10 --idle sleep", busy);
+    refused("run synthetic --pool dq10 --idle hybrid", busy);
+    refused("run fib --idle busi", "unknown idle 'busi'; the nearest valid: busy; all: by-pool, hybrid, busy, sleep");
     let share = "expected one, half, workers, or 1..=1048576";
     refused("run fib --pool dq8 --pool-share two", &format!("invalid value 'two' for '--pool-share <TASKS>': {share}"));
     refused("run fib --pool dq8 --pool-share -1", &format!("invalid value '-1' for '--pool-share <TASKS>': {share}"));

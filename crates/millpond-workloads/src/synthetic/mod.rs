@@ -24,6 +24,7 @@ use crate::Error;
 use crate::options::{Options, Value};
 use crate::workload::{Job, PoolParts, Probe, RunsOn, Verdict, Workload};
 use millpond::catalogue::AnyRuntime;
+use millpond::pool::Counts;
 use millpond::record::Sink;
 
 pub(crate) const WORKLOAD: Workload = Workload {
@@ -37,13 +38,15 @@ pub(crate) const WORKLOAD: Workload = Workload {
 /// Checks the options.
 fn prepare(options: &Options) -> Result<Box<dyn Job>, Error> {
     let params = Params { k: options.get(&params::K)?, f: options.get(&params::F)? };
-    Ok(Box::new(Synthetic { params, ran: 0 }))
+    Ok(Box::new(Synthetic { params, ran: 0, counts: None }))
 }
 
 struct Synthetic {
     params: Params,
     /// The number of bodies that have run.
     ran: u64,
+    /// What the last pool has counted.
+    counts: Option<Counts>,
 }
 
 impl Job for Synthetic {
@@ -60,8 +63,13 @@ impl Job for Synthetic {
     }
 
     fn run_in_pool(&mut self, parts: &PoolParts, probe: &mut dyn Probe) -> Result<(), Error> {
-        self.ran = tasks(self.params, parts, probe);
+        let (ran, counts) = tasks::counted(self.params, parts, probe);
+        (self.ran, self.counts) = (ran, Some(counts));
         Ok(())
+    }
+
+    fn pool_counts(&self) -> Option<Counts> {
+        self.counts
     }
 
     fn record_in_pool(&mut self, parts: &PoolParts, probe: &mut dyn Probe, sink: &dyn Sink) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 use super::{Params, work};
 use crate::workload::{PoolParts, Probe};
 use millpond::memory::Memory;
-use millpond::pool::Pool;
+use millpond::pool::{Counts, Pool};
 use millpond::taskpool::{TaskPool, Worker};
 
 /// The argument of a task `A(i)`.
@@ -72,13 +72,18 @@ pub(super) use with_parts;
 
 /// Runs all tasks in a pool of these parts. Returns their number.
 pub fn tasks(params: Params, parts: &PoolParts, probe: &mut dyn Probe) -> u64 {
+    counted(params, parts, probe).0
+}
+
+/// The same. Also returns what the pool has counted.
+pub(super) fn counted(params: Params, parts: &PoolParts, probe: &mut dyn Probe) -> (u64, Counts) {
     with_parts!(parts, M, P, memory, pool => {
         let pool: TaskPool<Step, M, P> = TaskPool::create_with(parts.workers, memory, pool, parts.idle);
         probe.start();
         init(&pool, params);
         pool.run_all();
         probe.stop();
-        ran(&pool)
+        (ran(&pool), pool.pool_counts())
     })
 }
 

@@ -40,6 +40,7 @@ pub struct Row {
     /// For a memory manager or a pool: its parts, by the column names of the paper's tables.
     pub columns: &'static [(&'static str, &'static str)],
     /// For a pool: the field names of the [`Params`](crate::pool::params::Params) that it supports.
+    /// For a memory manager: those of its [`Params`](crate::memory::params::Params).
     pub params: &'static [&'static str],
 }
 
@@ -147,9 +148,9 @@ const fn memory() -> [Row; 1 + managers::ROWS.len()] {
     let mut rows = [ours; 1 + managers::ROWS.len()];
     let mut at = 0;
     while at < managers::ROWS.len() {
-        let managers::Row { name, columns, .. } = managers::ROWS[at];
+        let managers::Row { name, columns, params, .. } = managers::ROWS[at];
         at += 1;
-        rows[at] = Row { name, summary: "a composition of the paper's", source: "TP Table 1", columns, ..ours };
+        rows[at] = Row { name, summary: "a composition of the paper's", source: "TP Table 1", columns, params, ..ours };
     }
     rows
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::runtime::AnyRuntime;
 use super::{MEMORY, Names, POOLS, Row, SCHEMES, TRACKERS};
 use crate::depend::{AnyScheme, Scheme};
-use crate::memory::variants::by_name as manager_of;
+use crate::memory::params::Params as MemoryParams;
+use crate::memory::variants::by_name_with as manager_of;
 use crate::memory::{Chosen as ChosenMemory, Memory};
 use crate::pool::params::Params;
 use crate::pool::variants::by_name as pool_of;
@@ -33,10 +34,11 @@ use crate::{DefaultMemory, DefaultPool};
 pub struct Registry {
     schemes: Vec<Entry<SchemeChoice>>,
     pools: Vec<Entry<PoolChoice>>,
-    memory: Vec<Entry<ChosenMemory>>,
+    memory: Vec<Entry<MemoryChoice>>,
 }
 
 type PoolChoice = Arc<dyn Fn(Params) -> ChosenPool + Send + Sync>;
+type MemoryChoice = Arc<dyn Fn(MemoryParams) -> ChosenMemory + Send + Sync>;
 
 #[derive(Clone, Copy)]
 enum SchemeChoice {
@@ -128,7 +130,8 @@ impl Default for Registry {
             Entry { row, choice, place: None }
         });
         let memory = MEMORY.iter().map(entry).map(|row| {
-            let choice = manager_of(row.name).expect("a row of the catalogue");
+            let choice: MemoryChoice =
+                Arc::new(move |params| manager_of(row.name, params).expect("a row of the catalogue"));
             Entry { row, choice, place: None }
         });
         Registry { schemes: schemes.collect(), pools: pools.collect(), memory: memory.collect() }
@@ -195,8 +198,8 @@ impl Registry {
     /// [`RegistryError`], if a memory manager has that name already, or the name is not valid.
     #[track_caller]
     pub fn with_memory<M: Memory>(mut self, row: Row) -> Result<Self, RegistryError> {
-        let row = Row { name: M::NAME, ..row };
-        add(&mut self.memory, MANAGER, row, ChosenMemory::of::<M>(M::Choice::default()))?;
+        let row = Row { name: M::NAME, params: &[], ..row };
+        add(&mut self.memory, MANAGER, row, Arc::new(|_| ChosenMemory::of::<M>(M::Choice::default())))?;
         Ok(self)
     }
 
@@ -233,6 +236,21 @@ impl Registry {
     ///
     /// The same as [`build`](Registry::build).
     pub fn build_of(&self, builder: Builder, names: Names<'_>, params: Params) -> Result<AnyRuntime, BuildError> {
+        self.build_tuned(builder, names, params, MemoryParams::default())
+    }
+
+    /// Like [`build_of`](Registry::build_of), with parameters for the memory manager too.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`build`](Registry::build).
+    pub fn build_tuned(
+        &self,
+        builder: Builder,
+        names: Names<'_>,
+        params: Params,
+        memory_params: MemoryParams,
+    ) -> Result<AnyRuntime, BuildError> {
         let scheme = find(&self.schemes, SCHEME, names.scheme)?;
         let pool = find(&self.pools, POOL, names.pool)?;
         let memory = find(&self.memory, MANAGER, names.memory)?;
@@ -249,7 +267,7 @@ impl Registry {
                 Err(BuildError::NotWithStack { family, name: name.to_owned() })
             }
             SchemeChoice::Tracker(tracker) => {
-                let choices = Choices { memory: memory.choice.clone(), pool: (pool.choice)(params), tracker };
+                let choices = Choices { memory: (memory.choice)(memory_params), pool: (pool.choice)(params), tracker };
                 builder.build_of(choices).map(AnyRuntime::Catalogue)
             }
         }
@@ -271,7 +289,17 @@ impl Registry {
     ///
     /// [`BuildError::NoSuch`].
     pub fn memory_manager(&self, name: &str) -> Result<ChosenMemory, BuildError> {
-        find(&self.memory, MANAGER, name).map(|entry| entry.choice.clone())
+        self.memory_manager_with(name, MemoryParams::default())
+    }
+
+    /// Like [`memory_manager`](Registry::memory_manager), with parameters if the manager supports
+    /// some ([`Row::params`]).
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::NoSuch`].
+    pub fn memory_manager_with(&self, name: &str, params: MemoryParams) -> Result<ChosenMemory, BuildError> {
+        find(&self.memory, MANAGER, name).map(|entry| (entry.choice)(params))
     }
 }
 

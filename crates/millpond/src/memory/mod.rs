@@ -19,7 +19,7 @@ pub use any::{AnyMemory, Chosen};
 #[cfg(feature = "catalogue")]
 pub use paper::named::{Named, parts as named};
 #[cfg(feature = "catalogue")]
-pub use paper::variants;
+pub use paper::{params, variants};
 pub(crate) use slab::DefaultMemory;
 pub use slab::Slabs;
 

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Leave, Pool, Put, Split};
+use super::{Counts, Leave, Pool, Put, Split};
 use crate::task::TaskRef;
 
 /// The methods of a pool that need no local part.
@@ -18,6 +18,8 @@ trait Common: Send + Sync {
     fn has_work(&self) -> bool;
     fn balances(&self) -> bool;
     fn waits_busily(&self) -> bool;
+    fn sleeps_at_once(&self) -> bool;
+    fn counts(&self) -> Counts;
     fn take_oldest(&self, seat: usize) -> Option<TaskRef>;
 }
 
@@ -40,6 +42,14 @@ impl<P: Pool> Common for P {
 
     fn waits_busily(&self) -> bool {
         Pool::waits_busily(self)
+    }
+
+    fn sleeps_at_once(&self) -> bool {
+        Pool::sleeps_at_once(self)
+    }
+
+    fn counts(&self) -> Counts {
+        Pool::counts(self)
     }
 
     fn take_oldest(&self, seat: usize) -> Option<TaskRef> {
@@ -230,5 +240,13 @@ unsafe impl Pool for AnyPool {
 
     fn waits_busily(&self) -> bool {
         self.0.waits_busily()
+    }
+
+    fn sleeps_at_once(&self) -> bool {
+        self.0.sleeps_at_once()
+    }
+
+    fn counts(&self) -> Counts {
+        self.0.counts()
     }
 }

@@ -39,6 +39,39 @@ pub enum Leave {
     Seat,
 }
 
+/// What a pool has counted since it was made.
+///
+/// ```
+/// use millpond::pool::{Counts, Pool, Split};
+///
+/// let (pool, _seats) = Split::new(1);
+/// assert_eq!(pool.counts(), Counts::default());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// How many puts asked to wake a sleeper ([`Pool::put`] returned `true`), whether or not a
+    /// worker slept.
+    pub wake_calls: u64,
+    /// How many sleeping workers were woken for a task: by such a call, or by a thief that found
+    /// more tasks. The pool itself does not know this number, and returns 0.
+    /// [`Runtime::pool_counts`] and [`TaskPool::pool_counts`] add it.
+    ///
+    /// [`Runtime::pool_counts`]: crate::Runtime::pool_counts
+    /// [`TaskPool::pool_counts`]: crate::taskpool::TaskPool::pool_counts
+    pub wake_ups: u64,
+    /// How many arrays were allocated because an array of a fixed size was full.
+    pub more_arrays: u64,
+}
+
+impl Counts {
+    pub(crate) fn add(&mut self, other: Counts) {
+        self.wake_calls += other.wake_calls;
+        self.wake_ups += other.wake_ups;
+        self.more_arrays += other.more_arrays;
+    }
+}
+
 /// Holds ready tasks until workers take them.
 ///
 /// The *seats* (workers, numbered from 0) share a pool. Each seat has a [`Local`](Pool::Local) that
@@ -152,8 +185,21 @@ pub unsafe trait Pool: Send + Sync + Sized + 'static {
         true
     }
 
-    /// Whether idle workers search for work all the time instead of sleeping.
+    /// Whether idle workers search for work all the time instead of sleeping. Then no worker
+    /// sleeps, whatever [`Idle`](crate::Idle) says. So [`put`](Pool::put) may always return
+    /// `false`.
     fn waits_busily(&self) -> bool {
         false
+    }
+
+    /// Whether an idle worker sleeps at once, without a search, if the program does not choose
+    /// otherwise ([`Idle::ByPool`](crate::Idle::ByPool)).
+    fn sleeps_at_once(&self) -> bool {
+        false
+    }
+
+    /// What this pool has counted. All numbers are 0 if it counts nothing.
+    fn counts(&self) -> Counts {
+        Counts::default()
     }
 }

@@ -279,7 +279,8 @@ impl Builder {
         self
     }
 
-    /// What a worker does if it finds no task. The default is [`Idle::Hybrid`].
+    /// What a worker does if it finds no task. The default is [`Idle::ByPool`]: under the default
+    /// pool, that is [`Idle::Hybrid`]. A pool that waits busily (`dq10`) ignores this.
     pub fn idle(mut self, idle: Idle) -> Self {
         self.config.idle = idle;
         self

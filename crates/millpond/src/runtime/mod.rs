@@ -240,6 +240,21 @@ impl<E: Engine> Runtime<E> {
         self.shared().counts()
     }
 
+    /// What the pool has counted since the runtime was built. The pools of [TP](crate#sources)
+    /// count their calls for a wake-up. The runtime counts woken workers under every pool.
+    ///
+    /// Takes O(workers) and stops no thread.
+    ///
+    /// ```
+    /// # use millpond::Runtime;
+    /// let rt = Runtime::builder().workers(1).build()?;
+    /// assert_eq!(rt.pool_counts().more_arrays, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pool_counts(&self) -> crate::pool::Counts {
+        self.shared().pool_counts()
+    }
+
     /// The parts that were chosen at run time, where the type allows a choice.
     #[cfg(feature = "catalogue")]
     pub(crate) fn choices(&self) -> &crate::worker::engine::Choices<E> {

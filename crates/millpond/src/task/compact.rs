@@ -415,18 +415,26 @@ impl TaskRef {
         let at: NonNull<Label> = self.at(offset);
         // SAFETY: as the caller promises.
         unsafe { at.write(label) };
-        self.header().label_at.set((offset / LABEL_UNIT) as u16);
+        self.header().label_or_link.set((offset / LABEL_UNIT) as u16);
     }
 
     /// Makes the label void. Another task will be made in this place.
     pub(crate) fn forget_compact_label(self) {
-        self.header().label_at.set(0);
+        self.header().label_or_link.set(0);
     }
 
-    /// The label with a name that the spawn gave to a compact task.
+    /// The label with a name that the spawn gave to this task, if it is a compact task.
+    ///
+    /// The word of any other task may be a pool's link. If the task has a join, the pool may even
+    /// change the word while the join's thread asks for the label.
     #[inline]
     pub(crate) fn compact_label(self) -> Option<Label> {
-        let offset = usize::from(self.header().label_at.get()) * LABEL_UNIT;
+        let header = self.header();
+        // The flags of a future may be those of a compact leaf (`flag::SUSPENDED`).
+        if header.role() == Role::Future || !header.is_compact() {
+            return None;
+        }
+        let offset = usize::from(header.label_or_link.get()) * LABEL_UNIT;
         // SAFETY: the header says that a label was written there. It stays as long as the header.
         (offset != 0).then(|| unsafe { self.at::<Label>(offset).read() })
     }

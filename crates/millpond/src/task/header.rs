@@ -19,16 +19,19 @@ pub struct Header {
     /// The place in the scope's reference order.
     pub(super) order: u64,
     pub(super) place: &'static Location<'static>,
-    /// Unsatisfied preconditions, plus a guard while the task is being issued.
+    /// Unsatisfied preconditions, plus a guard while the task is being issued. While the task is
+    /// ready, a pool may use the count's bits (`task::link`).
     pub(super) unmet: AtomicU32,
     pub(super) tag: u32,
-    // Only the spawner sets these cells, before any other thread knows the task.
+    // Only the spawner sets these cells, before any other thread knows the task. (A pool sets its
+    // link, and a worker that polls a future sets `SUSPENDED`.)
     pub(super) accesses: Cell<u32>,
     pub(super) flags: Cell<u8>,
     pub(super) priority: i8,
-    /// Where the label of a compact task is (`compact_label`), or 0. It is written for all tasks,
-    /// so that the last four fields become one store.
-    pub(super) label_at: Cell<u16>,
+    /// In a compact task: where its label is (`compact_label`), or 0. In any other task: a part of
+    /// a pool's link, or what is left of it (`task::link`). It is written for all tasks, so that
+    /// the last four fields become one store.
+    pub(super) label_or_link: Cell<u16>,
 }
 
 /// Properties of one task, as bits of `Header::flags`.
@@ -120,8 +123,14 @@ pub(crate) const GUARD: u32 = 1 << 30;
 /// Bit of `Header::unmet`: a precondition will never be satisfied.
 const ABANDONED: u32 = 1 << 31;
 /// Bit of `Header::unmet`: the join of a session's task has cancelled it.
-const CANCELLED: u32 = 1 << 29;
+const CANCELLED: u32 = 1 << LINK_LOW_BITS;
 const CALLED_OFF: u32 = ABANDONED | CANCELLED;
+
+/// The bits of `Header::unmet` below these count the preconditions. While a pool holds the task,
+/// they are a part of its link (`task::link`).
+pub(super) const LINK_LOW_BITS: u32 = 29;
+#[cfg(feature = "catalogue")]
+pub(super) const LINK_LOW_MASK: u32 = CANCELLED - 1;
 
 impl std::fmt::Debug for VTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -152,7 +161,7 @@ impl Header {
             accesses: Cell::new(0),
             flags: Cell::new(0),
             priority: 0,
-            label_at: Cell::new(0),
+            label_or_link: Cell::new(0),
         }
     }
 
@@ -160,6 +169,12 @@ impl Header {
     #[cfg(all(any(test, feature = "conformance"), not(loom)))]
     pub(crate) fn with_priority(self, priority: i8) -> Self {
         Header { priority, ..self }
+    }
+
+    /// The header with this place in reference order, for tests.
+    #[cfg(test)]
+    pub(crate) fn numbered(self, order: u64) -> Self {
+        Header { order, ..self }
     }
 
     /// A link from one chunk of a stack to another.
@@ -196,7 +211,7 @@ impl Header {
             accesses: Cell::new(accesses as u32);
             flags: Cell::new(flags);
             priority: priority;
-            label_at: Cell::new(0);
+            label_or_link: Cell::new(0);
         }
     }
 

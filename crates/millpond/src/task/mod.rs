@@ -19,6 +19,8 @@ use crate::memory::{BLOCK_ALIGN, Block};
 
 mod compact;
 mod header;
+#[cfg(feature = "catalogue")]
+mod link;
 mod record;
 mod state;
 
@@ -28,6 +30,8 @@ pub(crate) use crate::task::compact::{
 };
 pub use header::Header;
 pub(crate) use header::{GUARD, Role, VTable, flag};
+#[cfg(feature = "catalogue")]
+pub(crate) use link::Neighbours;
 pub use record::Record;
 pub(crate) use state::State;
 

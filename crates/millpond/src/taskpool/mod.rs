@@ -53,8 +53,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::memory::DefaultMemory;
 use crate::memory::{Block, Memory};
-use crate::pool::DefaultPool;
-use crate::pool::Pool;
+use crate::pool::{Counts, DefaultPool, Pool};
 use crate::sync::Mutex;
 use crate::sync::atomic::AtomicU64;
 use crate::sync::atomic::Ordering::Relaxed;
@@ -64,6 +63,8 @@ use phase::Phase;
 
 mod block;
 mod phase;
+#[cfg(all(test, not(loom)))]
+mod tests;
 mod worker;
 
 pub use block::{ArgBlock, TaskBlock};
@@ -132,7 +133,7 @@ impl<A: Send> TaskPool<A> {
 
 impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
     /// A pool for `workers` workers, with these parts. `idle` says what a worker without a task
-    /// does. A pool that waits busily ignores it.
+    /// does. A pool that waits busily (`dq10`) ignores it.
     ///
     /// ```
     /// use millpond::Idle;
@@ -158,12 +159,12 @@ impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
         block::check_alignment::<A>();
         let (memory, memories) = M::with(workers, memory);
         let (pool, pools) = P::with(workers, pool);
-        let idle = if pool.waits_busily() { Idle::Busy } else { idle };
+        let phase = Phase::new(workers, idle.under(&pool));
         let local = |(pool, memory)| CachePadded::new(Mutex::new(Local { pool, memory }));
         TaskPool {
             pool,
             memory,
-            phase: Phase::new(workers, idle),
+            phase,
             locals: pools.into_iter().zip(memories).map(local).collect(),
             counters: (0..workers).map(|_| CachePadded::default()).collect(),
             stray: Mutex::new(Vec::new()),
@@ -242,6 +243,24 @@ impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
             thefts: 0,
         };
         self.counters.iter().map(counts).collect()
+    }
+
+    /// What the pool has counted since it was made: calls for a wake-up, woken workers, and arrays
+    /// beyond the first of a queue.
+    ///
+    /// ```
+    /// use millpond::memory::AnyMemory;
+    /// use millpond::pool::{AnyPool, params::Params, variants::by_name};
+    /// use millpond::taskpool::TaskPool;
+    /// use millpond::Idle;
+    ///
+    /// let sq2 = by_name("sq2", Params { capacity: 10, ..Params::default() }).unwrap();
+    /// let pool: TaskPool<u32, AnyMemory, AnyPool> = TaskPool::create_with(1, &Default::default(), &sq2, Idle::ByPool);
+    /// (0..25).for_each(|n| pool.init(0, |_, _| (), n));
+    /// assert_eq!((pool.pool_counts().wake_calls, pool.pool_counts().more_arrays), (25, 2));
+    /// ```
+    pub fn pool_counts(&self) -> Counts {
+        Counts { wake_ups: self.phase.sleep.wake_ups(), ..self.pool.counts() }
     }
 
     /// Destroys the pool, like a drop: the remaining tasks are dropped, not run. Returns their

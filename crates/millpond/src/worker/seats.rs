@@ -44,7 +44,7 @@ use std::sync::Weak;
 use super::watched::{self, Watch};
 use crate::depend::tracker::Tracker;
 use crate::memory::Memory;
-use crate::pool::{Leave, Pool};
+use crate::pool::{Counts, Leave, Pool};
 use crate::record::Recorder;
 use crate::record::live::Live;
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -57,7 +57,7 @@ use crate::worker::engine::{Choices, WorkerEngine};
 use crate::worker::grain::Kinds;
 use crate::worker::overflow;
 use crate::worker::parker::{Parkers, WaitPlace};
-use crate::worker::sleep::{Idle, Sleep};
+use crate::worker::sleep::Sleep;
 use crate::worker::spares::{self, Spares, Taker};
 use crate::worker::threads;
 use crate::worker::{Worker, WorkerCounts};
@@ -170,8 +170,7 @@ impl<E: WorkerEngine> Shared<E> {
         let seats = callers_until + spares + 1;
         let spares = Spares::new(callers_until, spares);
         let (pool, pool_locals) = E::Pool::with(seats, &choices.pool);
-        let idle = if pool.waits_busily() { Idle::Busy } else { config.idle };
-        let sleep = Arc::new(Sleep::new(seats, idle));
+        let sleep = Arc::new(Sleep::new(seats, config.idle.under(&pool)));
         let (memory, memory_locals) = E::Memory::with(seats, &choices.memory);
         let mut workers = Vec::with_capacity(seats);
         for (pool_local, memory_local) in pool_locals.into_iter().zip(memory_locals) {
@@ -270,6 +269,17 @@ impl<E: WorkerEngine> Shared<E> {
             for caller_context in &caller_seats.caller_contexts {
                 counts[0].add(caller_context.counts()[0]);
             }
+        }
+        counts
+    }
+
+    /// What the pool has counted, here and in caller contexts.
+    pub(crate) fn pool_counts(&self) -> Counts {
+        let mut counts = Counts { wake_ups: self.sleep.wake_ups(), ..self.pool.counts() };
+        // As in `counts`.
+        let caller_seats = if self.is_forked() { self.caller_seats.try_lock() } else { Some(self.caller_seats.lock()) };
+        if let Some(caller_seats) = caller_seats {
+            caller_seats.caller_contexts.iter().for_each(|context| counts.add(context.pool_counts()));
         }
         counts
     }

@@ -84,9 +84,10 @@ use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
+use crate::pool::Pool;
 use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use crate::sync::atomic::{AtomicUsize, fence};
-use crate::sync::{Condvar, Mutex, fence_of_models, process};
+use crate::sync::{Condvar, Mutex, fence_of_models, global, process};
 use spin::spin;
 
 #[cfg(all(test, loom))]
@@ -113,11 +114,27 @@ pub enum Idle {
     Busy,
     /// The worker searches for tasks for about 50 µs, then sleeps. Tasks that follow each other
     /// closely find it awake. An idle runtime uses no processor time.
-    #[default]
     Hybrid,
     /// The worker sleeps at once. Use it on machines that also do other work. Each wake-up costs
     /// the spawner about 10 µs.
     Sleep,
+    /// The pool chooses. The default pool chooses [`Hybrid`](Idle::Hybrid). The pools of
+    /// [TP](crate#sources) choose [`Sleep`](Idle::Sleep), because the paper's idle threads wait for
+    /// a condition variable (§4.1). `dq10` chooses [`Busy`](Idle::Busy).
+    #[default]
+    ByPool,
+}
+
+impl Idle {
+    /// What the workers of a pool do. A pool whose puts wake no worker needs awake workers.
+    pub(crate) fn under(self, pool: &impl Pool) -> Idle {
+        match self {
+            _ if pool.waits_busily() => Idle::Busy,
+            Idle::ByPool if pool.sleeps_at_once() => Idle::Sleep,
+            Idle::ByPool => Idle::Hybrid,
+            chosen => chosen,
+        }
+    }
 }
 
 const AWAKE: usize = 0;
@@ -134,6 +151,8 @@ pub(crate) struct Sleep {
     /// The number of seats that are ASLEEP or about to be.
     sleepers: CachePadded<AtomicUsize>,
     slots: Box<[CachePadded<SleepSlot>]>,
+    /// How many sleepers P4 has chosen. Models do not see it.
+    wake_ups: global::atomic::AtomicU64,
     /// The fork generation of the process in which the seats have threads.
     generation: u32,
 }
@@ -150,7 +169,8 @@ struct SleepSlot {
 impl Sleep {
     pub(crate) fn new(seats: usize, idle: Idle) -> Sleep {
         let slots = (0..seats).map(|_| CachePadded::new(SleepSlot::new())).collect();
-        Sleep { idle, sleepers: CachePadded::new(AtomicUsize::new(0)), slots, generation: process::generation() }
+        let (sleepers, wake_ups) = (CachePadded::new(AtomicUsize::new(0)), global::atomic::AtomicU64::new(0));
+        Sleep { idle, sleepers, slots, wake_ups, generation: process::generation() }
     }
 
     /// Call this after work has become visible to all workers. Wakes one sleeping worker, if there
@@ -181,6 +201,7 @@ impl Sleep {
         }
         // The lowest seat comes first: if there is little work, the same few workers stay warm.
         if let Some(slot) = self.slots.iter().find(|slot| slot.leave(ASLEEP, CHOSEN)) {
+            self.wake_ups.fetch_add(1, Relaxed);
             self.unblock(slot);
         }
     }
@@ -308,6 +329,11 @@ impl Sleep {
         let seats = self.slots.len();
         let away = |&seat: &usize| self.slots[seat].state.load(Relaxed) == AWAY && wanted(seat);
         (0..seats).map(|nth| (turn + nth) % seats).find(away)
+    }
+
+    /// How many sleeping workers were woken for work.
+    pub(crate) fn wake_ups(&self) -> u64 {
+        self.wake_ups.load(Relaxed)
     }
 
     /// How many workers sleep or are about to sleep.

@@ -44,6 +44,32 @@ fn errors_have_them() {
     }
 }
 
+/// Without a name, an error shows the place of the spawn, although a pool may have linked the task
+/// (decision 46).
+#[test]
+fn errors_without_them_have_the_place() {
+    silence_expected_panics();
+    on_every_row!(60, "places", builder(1).inline(Inline::Never), rt => {
+        let place = |line: u32| format!("{}:{line}", file!());
+        let fails = |n: usize| if n > 2 { resume_unwind(Box::new("expected")) };
+        let line = line!() + 3;
+        let error = rt.scope(|s| {
+            for n in 0..5 {
+                s.spawn((), move |()| fails(n));
+            }
+        });
+        assert_eq!(error.unwrap_err().task().to_string(), place(line));
+        let session = rt.session();
+        let line = line!() + 1;
+        let joins: Vec<_> = (0..5).map(|n| session.spawn((), move |()| fails(n))).collect();
+        for (n, join) in joins.into_iter().enumerate() {
+            let error = session.wait(join).err().map(|error| error.task().to_string());
+            assert_eq!(error, (n > 2).then(|| place(line)));
+        }
+        assert!(session.close().wait().is_err());
+    });
+}
+
 #[test]
 fn external_tasks_have_them() {
     limit(20, "names of external tasks", || {

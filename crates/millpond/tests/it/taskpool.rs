@@ -21,5 +21,5 @@ type Any<A> = TaskPool<A, AnyMemory, AnyPool>;
 fn any<A: Send>(workers: usize, pool: &str, memory: &str) -> Any<A> {
     let memory = manager_of(memory).expect("a memory manager");
     let pool = pool_of(pool, Params::default()).expect("a pool");
-    TaskPool::create_with(workers, &memory, &pool, Idle::Hybrid)
+    TaskPool::create_with(workers, &memory, &pool, Idle::ByPool)
 }

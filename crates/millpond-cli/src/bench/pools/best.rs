@@ -92,5 +92,6 @@ fn row(
         ("speed_up", speed_up),
     ];
     extra.extend(request.fields(cell));
+    extra.extend(cell.counts());
     cell.row(shape, request.load, extra)
 }

@@ -4,6 +4,7 @@ use super::counters::{Misses, perf};
 use crate::bench::row::Row;
 use crate::bench::shares::shares;
 use crate::failure::Failure;
+use crate::tuning::idle_name;
 use millpond::Idle;
 use millpond::catalogue::Registry;
 use millpond::memory::AnyMemory;
@@ -29,11 +30,14 @@ pub struct Cell {
     params: Params,
     /// The parameter in `params` that was set, and its value.
     set: Option<[&'static str; 2]>,
+    idle: Idle,
     pub seconds: Vec<f64>,
     /// The cache misses, once they are counted.
     pub misses: Option<Misses>,
     /// The number of tasks run by each worker.
     ran: Vec<u64>,
+    /// What the pools have counted in all runs, without the warm-up runs.
+    counts: [u64; 3],
     verified: bool,
 }
 
@@ -41,8 +45,14 @@ type Pool = TaskPool<Step, AnyMemory, AnyPool>;
 
 impl Cell {
     pub fn new(workers: usize, pool: &'static str, memory: &'static str, params: Params) -> Self {
-        let ran = vec![0; workers];
-        Self { workers, pool, memory, params, set: None, seconds: Vec::new(), misses: None, ran, verified: true }
+        let (seconds, ran, counts) = (Vec::new(), vec![0; workers], [0; 3]);
+        let (idle, set, misses, verified) = (Idle::default(), None, None, true);
+        Self { workers, pool, memory, params, set, idle, seconds, misses, ran, counts, verified }
+    }
+
+    /// The same with another idle rule.
+    pub fn with_idle(self, idle: Idle) -> Self {
+        Self { idle, ..self }
     }
 
     /// The same with the name and the value of the parameter in `params` that was set.
@@ -53,7 +63,8 @@ impl Cell {
     /// The options of `run synthetic` that select the same parts.
     pub fn options(&self) -> Vec<String> {
         let (workers, pool, memory) = (self.workers.to_string(), self.pool.to_owned(), self.memory.to_owned());
-        let parts = [("workers", workers), ("pool", pool), ("memory", memory)];
+        let parts =
+            [("workers", workers), ("pool", pool), ("memory", memory), ("idle", idle_name(self.idle).to_owned())];
         let mut options: Vec<_> = parts.into_iter().flat_map(|(name, value)| [format!("--{name}"), value]).collect();
         options.extend(self.set.into_iter().flat_map(|[name, value]| [format!("--pool-{name}"), value.to_owned()]));
         options
@@ -68,10 +79,10 @@ impl Cell {
     pub fn measure(&mut self, registry: &Registry, load: Load, counted: bool) -> Result<(), Failure> {
         let memory = registry.memory_manager(self.memory).expect("a name of the registry");
         let pool = registry.pool(self.pool, self.params).expect("a name of the registry");
-        let pool: Pool = TaskPool::create_with(self.workers, &memory, &pool, Idle::Hybrid);
+        let pool: Pool = TaskPool::create_with(self.workers, &memory, &pool, self.idle);
         synthetic::init(&pool, Load { k: WARM_UP, f: 0 });
         pool.run_all();
-        let before = ran(&pool);
+        let (before, before_counts) = (ran(&pool), counts(&pool));
         synthetic::init(&pool, load);
         let (seconds, misses) = worked(&pool, counted);
         self.seconds.push(seconds);
@@ -79,12 +90,20 @@ impl Cell {
         let tasks = now.iter().sum::<u64>();
         self.verified &= tasks == synthetic::count(load.k);
         self.ran.iter_mut().zip(now).for_each(|(sum, ran)| *sum += ran);
+        let more = counts(&pool).into_iter().zip(before_counts).map(|(now, before)| now - before);
+        self.counts.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
         if counted {
             let failed = |error| Failure::Failed(format!("--counters: {}: perf_event: {error}", self.name()));
             let [l1, last_level] = misses.map_err(failed)?;
             self.misses = Some(self.misses.unwrap_or_default().plus(Misses { tasks, l1, last_level }));
         }
         Ok(())
+    }
+
+    /// The fields of what the pools have counted.
+    pub fn counts(&self) -> [(&'static str, Value); 3] {
+        let [calls, woken, arrays] = self.counts;
+        [("wake_calls", json!(calls)), ("wake_ups", json!(woken)), ("more_arrays", json!(arrays))]
     }
 
     /// The average of cells that differ in their pools, per repetition; `None` without cells. It
@@ -98,6 +117,7 @@ impl Cell {
             seconds: (0..first.seconds.len()).map(mean).collect(),
             misses: cells.iter().try_fold(Misses::default(), |sum, cell| Some(sum.plus(cell.misses?))),
             ran: (0..first.workers).map(ran).collect(),
+            counts: [0, 1, 2].map(|of| cells.iter().map(|cell| cell.counts[of]).sum()),
             verified: cells.iter().all(|cell| cell.verified),
             ..(*first).clone()
         })
@@ -122,6 +142,11 @@ impl Cell {
 
 fn ran(pool: &Pool) -> Vec<u64> {
     pool.counts().iter().map(|counts| counts.tasks).collect()
+}
+
+fn counts(pool: &Pool) -> [u64; 3] {
+    let counts = pool.pool_counts();
+    [counts.wake_calls, counts.wake_ups, counts.more_arrays]
 }
 
 /// Runs the working phase. Its time begins when all workers have begun, and ends when all have

@@ -18,10 +18,12 @@ use super::row::Row;
 use crate::args::{MAX_WORKERS, flag, integer};
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::tuning::{idle_arg, idle_of};
 use cell::Cell;
 use clap::{Arg, ArgAction, ArgMatches};
 use counters::Method;
 use counters::cachegrind::Cachegrind;
+use millpond::Idle;
 use millpond::catalogue::{self, Registry};
 use millpond::pool::params::Params;
 use millpond_workloads::synthetic::Params as Load;
@@ -46,6 +48,7 @@ pub struct Request<'a> {
     pub workers: Vec<usize>,
     pools: Vec<&'static str>,
     managers: Vec<&'static str>,
+    idle: Idle,
     reps: usize,
     seconds: f64,
     /// How to count cache misses, if asked for.
@@ -65,6 +68,7 @@ impl<'a> Request<'a> {
             workers: workers.into_iter().map(|n| n as usize).collect(),
             pools: chosen(matches, "pool", registry.pools()),
             managers: chosen(matches, "memory", registry.memory()),
+            idle: idle_of(matches),
             reps,
             seconds: number("seconds", SECONDS) as f64,
             counters: if matches.get_flag("counters") { Some(Method::new()?) } else { None },
@@ -82,7 +86,9 @@ impl<'a> Request<'a> {
         let mut cells = Vec::new();
         for &workers in &self.workers {
             for &pool in &self.pools {
-                cells.extend(self.managers.iter().map(|memory| Cell::new(workers, pool, memory, Params::default())));
+                let cell =
+                    |memory: &&'static str| Cell::new(workers, pool, memory, Params::default()).with_idle(self.idle);
+                cells.extend(self.managers.iter().map(cell));
             }
         }
         cells
@@ -179,6 +185,7 @@ pub fn args(registry: &Registry) -> Vec<Arg> {
         names("memory", registry.memory().map(|row| row.name), "Measure this memory manager only; may be repeated"),
         integer("k", "K", 1, 40, format!("Initial tasks [default: {K}]")),
         integer("f", "F", 0, 1_000_000, format!("Length of a task, in hundreds of steps [default: {F}]")),
+        idle_arg(),
         integer("seconds", "S", 1, 1_000_000, seconds),
         flag("counters", "Count cache misses, too: by perf_event, or by cachegrind if the system refuses it"),
     ]

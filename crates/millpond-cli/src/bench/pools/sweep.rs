@@ -22,7 +22,7 @@ struct Parameter {
     values: &'static [(&'static str, fn(&mut Params))],
 }
 
-static PARAMETERS: [Parameter; 5] = [
+static PARAMETERS: [Parameter; 6] = [
     Parameter {
         name: "queues",
         pools: &["rq1", "rq2", "rq3"],
@@ -67,6 +67,15 @@ static PARAMETERS: [Parameter; 5] = [
         pools: &["sq1", "sq2", "sq3", "sq4", "dq2", "dq5", "dq6", "dq7", "dq8", "sdq1", "rq2"],
         values: &[("system", |params| params.lock = LockKind::System), ("spin", |params| params.lock = LockKind::Spin)],
     },
+    Parameter {
+        name: "capacity",
+        pools: &["sq2", "dq3", "dq7"],
+        values: &[
+            ("1024", |params| params.capacity = 1024),
+            ("16", |params| params.capacity = 16),
+            ("4", |params| params.capacity = 4),
+        ],
+    },
 ];
 
 /// Every value of every parameter, on the chosen pools, with the default manager.
@@ -79,7 +88,8 @@ pub fn points(request: &Request) -> Vec<Swept> {
                 points.extend(parameter.values.iter().map(|(value, set)| {
                     let mut params = Params::default();
                     set(&mut params);
-                    let cell = Cell::new(workers, pool, MEMORY[0].name, params).with_set(parameter.name, value);
+                    let cell = Cell::new(workers, pool, MEMORY[0].name, params);
+                    let cell = cell.with_set(parameter.name, value).with_idle(request.idle);
                     Swept { parameter: parameter.name, value, cell, default }
                 }));
             }

@@ -4,6 +4,7 @@
 //! Needs the Cargo feature `catalogue`.
 
 use super::named::parts::{FreeLists, Handling, Links, Parts, Refill, Variant};
+use super::params::Params;
 use crate::memory::{Chosen, Memory, Named, Slabs};
 use crate::rows::rows;
 
@@ -14,8 +15,10 @@ pub(crate) struct Row {
     pub name: &'static str,
     /// The head and the entry of each column.
     pub columns: &'static [(&'static str, &'static str)],
+    /// The names of the [`Params`] that affect it.
+    pub params: &'static [&'static str],
     /// Chooses the manager at run time.
-    pub choose: fn() -> Chosen,
+    pub choose: fn(Params) -> Chosen,
 }
 
 /// The parts of a line.
@@ -37,7 +40,11 @@ macro_rules! row {
         Row {
             name: $name,
             columns: const { &<$variant as Variant>::PARTS.columns() },
-            choose: || Chosen::of::<Named<$variant>>(()),
+            params: match <$variant as Variant>::PARTS.refill {
+                Refill::Whole => &["at_start"],
+                Refill::Elements | Refill::Some => &[],
+            },
+            choose: Chosen::of::<Named<$variant>>,
         }
     };
 }
@@ -85,8 +92,13 @@ rows! { $ memory, DefaultMemory, for_each_variant,
 /// assert!(by_name("malloc").is_none());
 /// ```
 pub fn by_name(name: &str) -> Option<Chosen> {
+    by_name_with(name, Params::default())
+}
+
+/// Like [`by_name`], with parameters for the manager. They affect `bk`, `dbk` and `dbko`.
+pub fn by_name_with(name: &str, params: Params) -> Option<Chosen> {
     if name == Slabs::NAME {
         return Some(Chosen::default());
     }
-    ROWS.iter().find(|row| row.name == name).map(|row| (row.choose)())
+    ROWS.iter().find(|row| row.name == name).map(|row| (row.choose)(params))
 }

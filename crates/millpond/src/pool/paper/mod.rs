@@ -7,5 +7,8 @@ pub mod params;
 mod placement;
 mod queue;
 mod random;
+mod settings;
 mod shared;
 pub mod variants;
+#[cfg(all(test, not(loom)))]
+mod where_nodes_lie;

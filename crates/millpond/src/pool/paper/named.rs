@@ -4,12 +4,15 @@
 //!
 //! Needs the Cargo feature `catalogue`.
 
+use std::sync::Arc;
+
 use crossbeam_utils::CachePadded;
 
 use super::params::Params;
 use super::placement::{Found, Placement};
-use crate::pool::{Leave, Pool, Put};
-use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use super::settings::{Settings, Tally};
+use crate::pool::{Counts, Leave, Pool, Put};
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use crate::task::TaskRef;
 
 /// A row of the tables, as a type.
@@ -39,7 +42,8 @@ pub enum EachPut {}
 /// A put into an empty queue wakes a sleeper.
 pub enum IntoEmpty {}
 
-/// Workers do not sleep: an idle worker searches for work all the time.
+/// Workers do not sleep: an idle worker searches for work all the time. So a put wakes none, and
+/// needs no fence.
 pub enum Busy {}
 
 impl Wake for EachPut {
@@ -60,10 +64,9 @@ impl Wake for Busy {
     const BUSY: bool = true;
 
     #[inline]
-    fn wakes(found: Found) -> bool {
-        // Some threads sleep nevertheless: threads that are not workers of the pool, and workers
-        // that slept before the pool was told.
-        found != Found::Nothing
+    fn wakes(_found: Found) -> bool {
+        // A thread that waits for a call, and not for work, may sleep. Calls reach it without this.
+        false
     }
 }
 
@@ -82,15 +85,27 @@ impl Wake for Busy {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Named<V: Variant> {
-    placement: V::Placement,
+    pub(super) placement: V::Placement,
     hungry: CachePadded<AtomicUsize>,
+    tally: Arc<Tally>,
+    /// How many puts of each seat asked to wake a sleeper.
+    wake_calls: Box<[Arc<WakeCalls>]>,
+}
+
+/// A counter that one seat writes.
+type WakeCalls = CachePadded<AtomicU64>;
+
+/// The part of the pool that belongs to one worker.
+pub struct Local<L> {
+    placement: L,
+    wake_calls: Arc<WakeCalls>,
 }
 
 // SAFETY: a task is put into one queue, or moves from one to another. A queue of one thread, or
 // under a lock, returns each task once. So do the queues of `shared`, by their protocols. The
 // locks, or the link of `TwoLock`, order a put before the take.
 unsafe impl<V: Variant> Pool for Named<V> {
-    type Local = <V::Placement as Placement>::Local;
+    type Local = Local<<V::Placement as Placement>::Local>;
     type Choice = Params;
 
     const NAME: &'static str = V::NAME;
@@ -98,28 +113,38 @@ unsafe impl<V: Variant> Pool for Named<V> {
     const HONOURS_PRIORITY: bool = false;
 
     fn with(seats: usize, params: &Params) -> (Self, Vec<Self::Local>) {
-        let (placement, locals) = Placement::new(seats, params);
-        (Named { placement, hungry: CachePadded::new(AtomicUsize::new(0)) }, locals)
+        let settings = Settings::new(*params);
+        let (placement, locals) = Placement::new(seats, &settings);
+        let wake_calls: Box<[Arc<WakeCalls>]> = (0..seats).map(|_| Arc::default()).collect();
+        let local = |(placement, calls): (_, &Arc<WakeCalls>)| Local { placement, wake_calls: calls.clone() };
+        let locals = locals.into_iter().zip(&wake_calls).map(local).collect();
+        let hungry = CachePadded::new(AtomicUsize::new(0));
+        (Named { placement, hungry, tally: settings.tally, wake_calls }, locals)
     }
 
     #[inline]
     fn put(&self, local: &mut Self::Local, task: TaskRef, _why: Put) -> bool {
-        V::Wake::wakes(self.placement.put(local, task))
+        let wakes = V::Wake::wakes(self.placement.put(&mut local.placement, task));
+        if wakes {
+            // Not a read-modify-write: only this seat writes.
+            local.wake_calls.store(local.wake_calls.load(Relaxed) + 1, Relaxed);
+        }
+        wakes
     }
 
     #[inline]
     fn take(&self, local: &mut Self::Local) -> Option<TaskRef> {
-        self.placement.take(local)
+        self.placement.take(&mut local.placement)
     }
 
     #[inline]
     fn take_if(&self, local: &mut Self::Local, wanted: impl Fn(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
-        (self.placement.take_if(local, wanted), false)
+        (self.placement.take_if(&mut local.placement, wanted), false)
     }
 
     #[inline]
     fn steal(&self, local: &mut Self::Local) -> Option<TaskRef> {
-        self.placement.steal(local)
+        self.placement.steal(&mut local.placement)
     }
 
     /// Does nothing: while a worker runs a body, the tasks that the pool's rule keeps private stay
@@ -130,7 +155,7 @@ unsafe impl<V: Variant> Pool for Named<V> {
     }
 
     fn leave(&self, local: &mut Self::Local, leave: Leave) -> bool {
-        self.placement.leave(local, leave)
+        self.placement.leave(&mut local.placement, leave)
     }
 
     fn hungry(&self, searching: bool) {
@@ -156,5 +181,15 @@ unsafe impl<V: Variant> Pool for Named<V> {
 
     fn waits_busily(&self) -> bool {
         V::Wake::BUSY
+    }
+
+    /// As in the paper, whose idle threads wait for a condition variable (TP §4.1).
+    fn sleeps_at_once(&self) -> bool {
+        !V::Wake::BUSY
+    }
+
+    fn counts(&self) -> Counts {
+        let wake_calls = self.wake_calls.iter().map(|calls| calls.load(Relaxed)).sum();
+        Counts { wake_calls, wake_ups: 0, more_arrays: self.tally.more_arrays() }
     }
 }

@@ -24,12 +24,17 @@ pub struct Params {
     pub share: Share,
     /// For pools that lock: the kind of lock.
     pub lock: LockKind,
+    /// For `sq2`, `dq3` and `dq7`: the number of tasks in a queue's array, at least 1. A full array
+    /// is followed by another of this size, which [`Counts::more_arrays`] counts.
+    ///
+    /// [`Counts::more_arrays`]: crate::pool::Counts::more_arrays
+    pub capacity: usize,
 }
 
 impl Default for Params {
     fn default() -> Self {
         let (filling, share, lock) = (Filling::Generous, Share::One, LockKind::System);
-        Params { queues: 4, threshold: 4, filling, share, lock }
+        Params { queues: 4, threshold: 4, filling, share, lock, capacity: 1024 }
     }
 }
 

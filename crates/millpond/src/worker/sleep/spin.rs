@@ -24,7 +24,7 @@ const MAX_PAUSE_SHIFT: u32 = 3;
 pub(super) fn spin(idle: Idle, found: &dyn Fn() -> bool) -> bool {
     match idle {
         Idle::Sleep => false,
-        Idle::Hybrid => look_for_a_while(found),
+        Idle::Hybrid | Idle::ByPool => look_for_a_while(found),
         Idle::Busy => look(found, &|| Then::Yield),
     }
 }

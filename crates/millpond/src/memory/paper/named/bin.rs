@@ -89,6 +89,25 @@ impl Bin {
         if let Some(block) = cut(&mut self.rest) {
             return block;
         }
+        self.open(parts, class, chunks);
+        let first = cut(&mut self.rest).expect("a chunk has room for a block");
+        if parts.handling == Handling::AfterAllocation {
+            self.cut_all(parts, class, shelf);
+        }
+        first
+    }
+
+    /// Allocates the first array, before any block is needed.
+    pub(super) fn prepare(&mut self, parts: Parts, class: usize, chunks: &Mutex<Vec<Chunk>>) {
+        self.open(parts, class, chunks);
+        if parts.handling == Handling::AfterAllocation {
+            self.cut_all(parts, class, None);
+        }
+    }
+
+    /// Continues with a new array.
+    fn open(&mut self, parts: Parts, class: usize, chunks: &Mutex<Vec<Chunk>>) {
+        let size = SIZES[class];
         let most = match parts.refill {
             Refill::Elements => 1,
             Refill::Some => SOME_BLOCKS,
@@ -97,17 +116,18 @@ impl Bin {
         let chunk = Chunk::new(most * size + LINE);
         self.rest.open(&chunk, size, most);
         chunks.lock().push(chunk);
-        let first = cut(&mut self.rest).expect("a chunk has room for a block");
-        if parts.handling == Handling::AfterAllocation {
-            while let Some(block) = cut(&mut self.rest) {
-                // SAFETY: the block is fresh, and of this class.
-                let node = unsafe { self.node_of(parts, block, shelf) };
-                // SAFETY: a node of this bin. The push is not bounded: these blocks were allocated
-                // for this bin.
-                unsafe { self.free.push(node) };
-            }
+    }
+
+    /// Puts the blocks of the array onto the free list.
+    fn cut_all(&mut self, parts: Parts, class: usize, shelf: Option<&Mutex<Shelf>>) {
+        // SAFETY: as in `refill`.
+        while let Some(block) = unsafe { self.rest.cut(SIZES[class]) } {
+            // SAFETY: the block is fresh, and of this class.
+            let node = unsafe { self.node_of(parts, block, shelf) };
+            // SAFETY: a node of this bin. The push is not bounded: these blocks were allocated for
+            // this bin.
+            unsafe { self.free.push(node) };
         }
-        first
     }
 
     /// Takes a free block back.

@@ -2,8 +2,9 @@
 //! §6.2, Table 1). The rows of the table are in [`variants`](super::variants).
 //!
 //! The paper's tasks and arguments have one size each. A runtime's blocks have many sizes, so each
-//! size class has its own lists. The paper allocates the whole array of a list at the start. Here,
-//! the array comes with the first block of its class, and another one follows when it is used up.
+//! size class has its own lists. The paper allocates the whole array of a list at the start. So
+//! does [`Params::at_start`](super::params::Params::at_start). By default, the array comes with the
+//! first block of its class. Another one follows when an array is used up.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -20,7 +21,8 @@ pub mod parts;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-use parts::{FreeLists, Variant};
+use super::params::Params;
+use parts::{FreeLists, Refill, Variant};
 
 /// The memory manager of a row of the paper's table ([TP](crate#sources) Table 1), or of a row of
 /// your own ([`Variant`]).
@@ -74,15 +76,18 @@ unsafe impl<V: Variant> Send for Local<V> {}
 // with the manager, a bin cuts blocks of one size, and links leave the first word alone.
 unsafe impl<V: Variant> Memory for Named<V> {
     type Local = Local<V>;
-    type Choice = ();
+    type Choice = Params;
 
     const NAME: &'static str = V::NAME;
 
-    fn with(seats: usize, _choice: &()) -> (Self, Vec<Local<V>>) {
+    fn with(seats: usize, params: &Params) -> (Self, Vec<Local<V>>) {
         let id = unique_number();
         let local = |_| Local { manager: id, bins: Default::default(), variant: PhantomData };
         let (bins, shelves, chunks) = Default::default();
-        (Named { id, bins, shelves, chunks, variant: PhantomData }, (0..seats).map(local).collect())
+        let manager = Named { id, bins, shelves, chunks, variant: PhantomData };
+        let mut locals: Vec<_> = (0..seats).map(local).collect();
+        manager.prepare(&mut locals, params.at_start);
+        (manager, locals)
     }
 
     #[inline]
@@ -145,6 +150,21 @@ unsafe impl<V: Variant> Memory for Named<V> {
 }
 
 impl<V: Variant> Named<V> {
+    /// Allocates the arrays for whole lists, for blocks of up to `at_start` bytes.
+    fn prepare(&self, locals: &mut [Local<V>], at_start: usize) {
+        if V::PARTS.refill != Refill::Whole || V::PARTS.free_lists == FreeLists::None || at_start == 0 {
+            return;
+        }
+        let last = class_of(at_start.min(LARGEST)).expect("not larger than the largest class");
+        for class in 0..=last {
+            if V::PARTS.free_lists == FreeLists::Central {
+                self.bins[class].lock().prepare(V::PARTS, class, &self.chunks);
+            } else {
+                locals.iter_mut().for_each(|local| local.bins[class].prepare(V::PARTS, class, &self.chunks));
+            }
+        }
+    }
+
     /// Refuses a local part of another manager: its blocks may end before this manager does.
     #[inline(always)]
     fn check(&self, local: &Local<V>) {

@@ -14,7 +14,7 @@ use crate::memory::{BLOCK_ALIGN, LINE};
 #[test]
 fn blocks_are_aligned_apart_and_theirs_to_write() {
     fn check<V: Variant>() {
-        let (manager, mut local) = one_seat::<Named<V>>(&());
+        let (manager, mut local) = one_seat::<Named<V>>(&Params::default());
         let mut spans = Vec::new();
         let mut blocks = Vec::new();
         for size in (0..=2 * LARGEST).step_by(31).chain([96, 97, LARGEST, LARGEST + 1, 1 << 20]) {
@@ -36,7 +36,7 @@ fn blocks_are_aligned_apart_and_theirs_to_write() {
 #[test]
 fn what_is_free_is_used_again_and_keeps_its_first_word() {
     fn check<V: Variant>() {
-        let (manager, mut local) = one_seat::<Named<V>>(&());
+        let (manager, mut local) = one_seat::<Named<V>>(&Params::default());
         if manager.largest_stable() == 0 {
             assert_eq!(V::NAME, "bs", "the system alone makes no promise");
             return;
@@ -68,7 +68,7 @@ fn what_is_free_is_used_again_and_keeps_its_first_word() {
 #[test]
 fn the_system_is_asked_for_as_much_as_the_row_says() {
     fn check<V: Variant>() {
-        let (manager, mut local) = one_seat::<Named<V>>(&());
+        let (manager, mut local) = one_seat::<Named<V>>(&Params::default());
         let blocks: Vec<_> = (0..130).map(|_| manager.alloc(&mut local, 64)).collect();
         let chunks = match V::PARTS {
             Parts { free_lists: FreeLists::None, .. } => 0,
@@ -79,6 +79,36 @@ fn the_system_is_asked_for_as_much_as_the_row_says() {
         assert_eq!(manager.chunks.lock().len(), chunks, "{}", V::NAME);
         // Otherwise the blocks of `bs`, which come from the system alone, would leak.
         blocks.into_iter().for_each(|block| free(&manager, &mut local, block));
+    }
+    for_each_variant!(check);
+}
+
+/// `bk`, `dbk` and `dbko` can allocate at the start. No other manager does.
+#[test]
+fn whole_lists_can_be_allocated_at_the_start() {
+    const SEATS: usize = 3;
+    fn check<V: Variant>() {
+        let chunks = |at_start| {
+            let (manager, mut locals) = Named::<V>::with(SEATS, &Params { at_start });
+            let before = manager.chunks.lock().len();
+            let blocks = [64, 96].map(|size| manager.alloc(&mut locals[1], size));
+            blocks.into_iter().for_each(|block| free(&manager, &mut locals[0], block));
+            (before, manager.chunks.lock().len())
+        };
+        let places = match V::PARTS {
+            Parts { refill: Refill::Elements | Refill::Some, .. } => 0,
+            Parts { free_lists: FreeLists::Central, .. } => 1,
+            _ => SEATS,
+        };
+        assert_eq!(chunks(0).0, 0, "{}", V::NAME);
+        if places > 0 {
+            // The classes of 64, 96 and 128 bytes. All blocks below come from them.
+            assert_eq!(chunks(100), (3 * places, 3 * places), "{}", V::NAME);
+            assert_eq!(chunks(usize::MAX).0, CLASSES * places, "{}", V::NAME);
+            assert!(["bk", "dbk", "dbko"].contains(&V::NAME));
+        } else {
+            assert_eq!(chunks(100).0, 0, "{}", V::NAME);
+        }
     }
     for_each_variant!(check);
 }
@@ -150,7 +180,7 @@ fn blocks_are_removed_when_needed_or_after_allocation() {
     // Blocks that are cut one by one ascend. Blocks from a list descend, except the one that was
     // wanted.
     fn step<V: Variant>() -> isize {
-        let (manager, mut local) = one_seat::<Named<V>>(&());
+        let (manager, mut local) = one_seat::<Named<V>>(&Params::default());
         let [_, second, third] = [(); 3].map(|()| manager.alloc(&mut local, 64).start.addr().get() as isize);
         third - second
     }
@@ -193,7 +223,7 @@ fn everybody_frees_everybodys_blocks() {
 fn the_manager_and_its_local_parts_end_in_any_order() {
     fn check<V: Variant>() {
         for manager_first in [true, false] {
-            let (manager, mut local) = one_seat::<Named<V>>(&());
+            let (manager, mut local) = one_seat::<Named<V>>(&Params::default());
             let blocks: Vec<_> = (0..200).map(|_| manager.alloc(&mut local, 64)).collect();
             blocks.into_iter().for_each(|block| free(&manager, &mut local, block));
             if manager_first {
@@ -211,8 +241,8 @@ fn the_manager_and_its_local_parts_end_in_any_order() {
 #[test]
 #[should_panic(expected = "another manager")]
 fn a_local_part_of_another_manager_is_refused() {
-    let (manager, _local) = one_seat::<Named<Dgbk>>(&());
-    let (_other, mut local) = one_seat::<Named<Dgbk>>(&());
+    let (manager, _local) = one_seat::<Named<Dgbk>>(&Params::default());
+    let (_other, mut local) = one_seat::<Named<Dgbk>>(&Params::default());
     manager.alloc(&mut local, 64);
 }
 
@@ -220,7 +250,7 @@ fn a_local_part_of_another_manager_is_refused() {
 #[test]
 fn a_use_after_free_is_caught() {
     fn check<V: Variant>() {
-        testing::use_after_free_is_caught::<Named<V>>(&(), V::NAME);
+        testing::use_after_free_is_caught::<Named<V>>(&Params::default(), V::NAME);
     }
     for_each_variant!(check);
 }
@@ -287,7 +317,7 @@ fn cost() {
     println!("default {:.1}", pair::<crate::memory::Slabs>(&()));
     fn by_type_and_by_name<V: Variant>() {
         let chosen = by_name(V::NAME).unwrap();
-        println!("{} {:.1}, by name {:.1}", V::NAME, pair::<Named<V>>(&()), pair::<AnyMemory>(&chosen));
+        println!("{} {:.1}, by name {:.1}", V::NAME, pair::<Named<V>>(&Params::default()), pair::<AnyMemory>(&chosen));
     }
     for_each_variant!(by_type_and_by_name);
 }

@@ -1,6 +1,6 @@
 //! One queue for all (TP §3.1).
 
-use super::super::params::Params;
+use super::super::settings::Settings;
 use super::super::shared::Shared;
 use super::{Found, Placement};
 use crate::pool::Leave;
@@ -9,12 +9,20 @@ use crate::task::TaskRef;
 /// See the [module](self).
 pub struct Central<S>(S);
 
+#[cfg(all(test, not(loom)))]
+impl<Q: super::super::queue::Queue, E> Central<super::super::shared::Locked<Q, E>> {
+    /// See [`Queue::places`](super::super::queue::Queue::places).
+    pub(crate) fn places(&self) -> Vec<usize> {
+        self.0.places()
+    }
+}
+
 impl<S: Shared> Placement for Central<S> {
-    const PARAMS: &'static [&'static str] = &["lock"];
+    const PARAMS: &'static [&'static str] = if S::HAS_CAPACITY { &["lock", "capacity"] } else { &["lock"] };
     type Local = ();
 
-    fn new(seats: usize, params: &Params) -> (Self, Vec<()>) {
-        (Central(S::new(params.lock)), vec![(); seats])
+    fn new(seats: usize, settings: &Settings) -> (Self, Vec<()>) {
+        (Central(S::new(settings)), vec![(); seats])
     }
 
     #[inline]

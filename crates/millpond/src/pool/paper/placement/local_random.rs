@@ -4,8 +4,9 @@
 
 use crossbeam_utils::CachePadded;
 
-use super::super::params::{Params, Share};
+use super::super::params::Share;
 use super::super::queue::{List, Queue};
+use super::super::settings::Settings;
 use super::super::shared::{Locked, Shared, push};
 use super::{Found, Placement};
 use crate::pool::Leave;
@@ -49,11 +50,11 @@ impl Placement for LocalRandom {
     const PARAMS: &'static [&'static str] = &["share", "lock"];
     type Local = Local;
 
-    fn new(seats: usize, params: &Params) -> (Self, Vec<Local>) {
-        let queue = |_| CachePadded::new(Locked::new(params.lock));
+    fn new(seats: usize, settings: &Settings) -> (Self, Vec<Local>) {
+        let queue = |_| CachePadded::new(Locked::new(settings));
         let pools = (0..seats).map(|_| [(), ()].map(queue)).collect();
         let local = |number| Local { number, draw: XorShift::new(number), last: 0, stolen_tasks: Vec::new() };
-        (LocalRandom { pools, share: params.share }, (0..seats).map(local).collect())
+        (LocalRandom { pools, share: settings.params.share }, (0..seats).map(local).collect())
     }
 
     fn put(&self, local: &mut Local, task: TaskRef) -> Found {

@@ -1,6 +1,6 @@
 //! Where workers put ready tasks, and how they find them (TP §3).
 
-use super::params::Params;
+use super::settings::Settings;
 use crate::pool::Leave;
 use crate::task::TaskRef;
 
@@ -24,7 +24,7 @@ pub(crate) use stealing::Stealing;
 /// Where a worker puts tasks, and where it searches for them. See [`Pool`](crate::pool::Pool),
 /// which has the same methods.
 pub trait Placement: Send + Sync + Sized + 'static {
-    /// The names of the [`Params`] that affect it.
+    /// The names of the [`Params`](super::params::Params) that affect it.
     const PARAMS: &'static [&'static str];
 
     /// The part of the pool that belongs to one worker.
@@ -33,7 +33,7 @@ pub trait Placement: Send + Sync + Sized + 'static {
     /// Whether a worker can get the tasks put by another worker.
     const BALANCES: bool = true;
 
-    fn new(seats: usize, params: &Params) -> (Self, Vec<Self::Local>);
+    fn new(seats: usize, settings: &Settings) -> (Self, Vec<Self::Local>);
 
     fn put(&self, local: &mut Self::Local, task: TaskRef) -> Found;
 

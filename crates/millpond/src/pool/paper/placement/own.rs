@@ -5,8 +5,8 @@
 //! Either it gives up its seat, or it may be kept from its queue until others have run the tasks
 //! there. So every program ends, even if a thread spawns tasks and runs none.
 
-use super::super::params::Params;
 use super::super::queue::{List, Queue};
+use super::super::settings::Settings;
 use super::super::shared::{Locked, Shared};
 use super::{Found, Placement};
 use crate::pool::Leave;
@@ -20,14 +20,14 @@ pub struct OwnQueues<Q> {
 }
 
 impl<Q: Queue + 'static> Placement for OwnQueues<Q> {
-    const PARAMS: &'static [&'static str] = &["lock"];
+    const PARAMS: &'static [&'static str] = if Q::HAS_CAPACITY { &["lock", "capacity"] } else { &["lock"] };
     type Local = Q;
 
     const BALANCES: bool = false;
 
-    fn new(seats: usize, params: &Params) -> (Self, Vec<Q>) {
-        let pool = OwnQueues { left: Locked::new(params.lock), queue: std::marker::PhantomData };
-        (pool, (0..seats).map(|_| Q::default()).collect())
+    fn new(seats: usize, settings: &Settings) -> (Self, Vec<Q>) {
+        let pool = OwnQueues { left: Locked::new(settings), queue: std::marker::PhantomData };
+        (pool, (0..seats).map(|_| Q::new(settings)).collect())
     }
 
     #[inline]

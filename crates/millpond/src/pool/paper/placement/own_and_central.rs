@@ -3,7 +3,7 @@
 //! a lock.
 
 use super::super::lock::Guarded;
-use super::super::params::Params;
+use super::super::settings::Settings;
 use super::fours::{FOUR, Fours, Spare};
 use super::{Found, Placement};
 use crate::pool::Leave;
@@ -59,9 +59,9 @@ impl Placement for OwnAndCentral {
     const PARAMS: &'static [&'static str] = &["threshold", "lock"];
     type Local = Local;
 
-    fn new(seats: usize, params: &Params) -> (Self, Vec<Local>) {
-        let threshold = params.threshold.max(FOUR);
-        let central = Guarded::new(params.lock, Fours::default());
+    fn new(seats: usize, settings: &Settings) -> (Self, Vec<Local>) {
+        let threshold = settings.params.threshold.max(FOUR);
+        let central = Guarded::new(settings.params.lock, Fours::default());
         let local = |_| Local { tasks: Vec::with_capacity(threshold), spare: Spare::default() };
         (OwnAndCentral { central, len: AtomicUsize::new(0), threshold }, (0..seats).map(local).collect())
     }

@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use crossbeam_utils::CachePadded;
 
 use super::super::lock::Guarded;
-use super::super::params::{Filling, Params, Share};
+use super::super::params::{Filling, Share};
+use super::super::settings::Settings;
 use super::fours::{Four, Fours, Spare};
 use super::{Found, Placement};
 use crate::pool::Leave;
@@ -102,9 +103,9 @@ impl Placement for Public {
     const PARAMS: &'static [&'static str] = &["filling", "share", "lock"];
     type Local = Local;
 
-    fn new(seats: usize, params: &Params) -> (Self, Vec<Local>) {
+    fn new(seats: usize, settings: &Settings) -> (Self, Vec<Local>) {
         let list = |_| {
-            let blocks = Guarded::new(params.lock, Fours::default());
+            let blocks = Guarded::new(settings.params.lock, Fours::default());
             CachePadded::new(List { blocks, len: AtomicUsize::new(0) })
         };
         let lists = (0..seats).map(list).collect();
@@ -112,7 +113,10 @@ impl Placement for Public {
             let (private, behind, spare) = Default::default();
             Local { number, private, behind, spare }
         };
-        (Public { lists, filling: params.filling, share: params.share }, (0..seats).map(local).collect())
+        (
+            Public { lists, filling: settings.params.filling, share: settings.params.share },
+            (0..seats).map(local).collect(),
+        )
     }
 
     #[inline]

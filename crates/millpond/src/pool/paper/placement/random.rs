@@ -4,7 +4,7 @@
 
 use crossbeam_utils::CachePadded;
 
-use super::super::params::Params;
+use super::super::settings::Settings;
 use super::super::shared::Shared;
 use super::{Found, Placement};
 use crate::pool::Leave;
@@ -30,9 +30,9 @@ impl<S: Shared, D: Draw> Placement for Random<S, D> {
     const PARAMS: &'static [&'static str] = &["queues", "lock"];
     type Local = Local<D>;
 
-    fn new(seats: usize, params: &Params) -> (Self, Vec<Local<D>>) {
-        let number = seats * params.queues.max(1);
-        let queues = (0..number).map(|_| CachePadded::new(S::new(params.lock))).collect();
+    fn new(seats: usize, settings: &Settings) -> (Self, Vec<Local<D>>) {
+        let number = seats * settings.params.queues.max(1);
+        let queues = (0..number).map(|_| CachePadded::new(S::new(settings))).collect();
         let local = |seat| Local { draw: D::new(seat), order: (0..number).collect(), last: 0 };
         (Random { queues, draw: std::marker::PhantomData }, (0..seats).map(local).collect())
     }

@@ -2,7 +2,8 @@
 
 use crossbeam_utils::CachePadded;
 
-use super::super::params::{Params, Share};
+use super::super::params::Share;
+use super::super::settings::Settings;
 use super::super::shared::Shared;
 use super::{Found, Placement};
 use crate::pool::Leave;
@@ -24,14 +25,23 @@ pub struct Local {
 // SAFETY: the tasks move with the local state.
 unsafe impl Send for Local {}
 
+#[cfg(all(test, not(loom)))]
+impl<Q: super::super::queue::Queue, E> Stealing<super::super::shared::Locked<Q, E>> {
+    /// See [`Queue::places`](super::super::queue::Queue::places).
+    pub(crate) fn places(&self, seat: usize) -> Vec<usize> {
+        self.queues[seat].places()
+    }
+}
+
 impl<S: Shared> Placement for Stealing<S> {
-    const PARAMS: &'static [&'static str] = &["share", "lock"];
+    const PARAMS: &'static [&'static str] =
+        if S::HAS_CAPACITY { &["share", "lock", "capacity"] } else { &["share", "lock"] };
     type Local = Local;
 
-    fn new(seats: usize, params: &Params) -> (Self, Vec<Local>) {
-        let queues = (0..seats).map(|_| CachePadded::new(S::new(params.lock))).collect();
+    fn new(seats: usize, settings: &Settings) -> (Self, Vec<Local>) {
+        let queues = (0..seats).map(|_| CachePadded::new(S::new(settings))).collect();
         let local = |number| Local { number, stolen_tasks: Vec::new() };
-        (Stealing { queues, share: params.share }, (0..seats).map(local).collect())
+        (Stealing { queues, share: settings.params.share }, (0..seats).map(local).collect())
     }
 
     #[inline]

@@ -1,35 +1,36 @@
-//! An array allocated at the start. The paper's array has a fixed size. Here, another array follows
-//! when one is full.
+//! An array of a fixed size, allocated at the start. The paper's program would end when it is full.
+//! Here another array of that size follows, as in the paper's "list of arrays" (TP §4.2), and is
+//! counted.
 
 use std::mem;
+use std::sync::Arc;
 
+use super::super::settings::{Settings, Tally};
 use super::Queue;
 use crate::task::TaskRef;
-
-/// The number of tasks in one array: 8 KiB.
-const ARRAY_TASKS: usize = 1024;
 
 /// See the [module](self).
 #[derive(Debug)]
 pub struct Array {
     top: Vec<TaskRef>,
+    /// The number of tasks in one array.
+    capacity: usize,
     /// The arrays below, all full.
     full: Vec<Vec<TaskRef>>,
     /// An emptied array. It is kept, so that a queue that grows and shrinks does not allocate each
     /// time.
     empty: Option<Vec<TaskRef>>,
-}
-
-impl Default for Array {
-    fn default() -> Self {
-        Array { top: Vec::with_capacity(ARRAY_TASKS), full: Vec::new(), empty: None }
-    }
+    /// Counts the arrays beyond the first.
+    tally: Arc<Tally>,
 }
 
 impl Array {
     #[cold]
     fn go_up(&mut self) {
-        let empty = self.empty.take().unwrap_or_else(|| Vec::with_capacity(ARRAY_TASKS));
+        let empty = self.empty.take().unwrap_or_else(|| {
+            self.tally.add_array();
+            Vec::with_capacity(self.capacity)
+        });
         self.full.push(mem::replace(&mut self.top, empty));
     }
 
@@ -42,9 +43,17 @@ impl Array {
 }
 
 impl Queue for Array {
+    const HAS_CAPACITY: bool = true;
+
+    fn new(settings: &Settings) -> Self {
+        let capacity = settings.params.capacity.max(1);
+        let tally = settings.tally.clone();
+        Array { top: Vec::with_capacity(capacity), capacity, full: Vec::new(), empty: None, tally }
+    }
+
     #[inline]
     fn push(&mut self, task: TaskRef) {
-        if self.top.len() == ARRAY_TASKS {
+        if self.top.len() == self.capacity {
             self.go_up();
         }
         self.top.push(task);
@@ -65,6 +74,14 @@ impl Queue for Array {
 
     #[inline]
     fn len(&self) -> usize {
-        self.top.len() + self.full.len() * ARRAY_TASKS
+        self.top.len() + self.full.len() * self.capacity
+    }
+
+    #[cfg(all(test, not(loom)))]
+    fn places(&self) -> Vec<usize> {
+        let arrays = self.full.iter().chain([&self.top]).flatten();
+        let mut places: Vec<_> = arrays.map(|slot| std::ptr::from_ref(slot).addr()).collect();
+        places.reverse();
+        places
     }
 }

@@ -1,102 +1,89 @@
-//! A doubly linked list. It allocates nodes when needed, and uses them again.
+//! A doubly linked list. The links are in the blocks of the tasks (`task::link`), so the memory
+//! manager decides where they lie (TP §4.2). The two links of a task are one word, the exclusive or
+//! of both: a queue takes tasks at its ends only.
 
-use super::{END, NodeIndex, Queue, TwoEnds};
-use crate::task::TaskRef;
+use super::super::settings::Settings;
+use super::{Queue, TwoEnds};
+use crate::task::{Neighbours, TaskRef};
 
 /// See the [module](self).
 #[derive(Debug)]
 pub struct DoubleList {
-    nodes: Vec<Node>,
-    newest: NodeIndex,
-    oldest: NodeIndex,
-    /// The first node that holds no task.
-    spare: NodeIndex,
+    newest: Option<TaskRef>,
+    oldest: Option<TaskRef>,
     len: usize,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Node {
-    task: TaskRef,
-    older: NodeIndex,
-    newer: NodeIndex,
-}
-
-impl Default for DoubleList {
-    fn default() -> Self {
-        DoubleList { nodes: Vec::new(), newest: END, oldest: END, spare: END, len: 0 }
-    }
-}
-
 impl DoubleList {
-    /// Takes the task of a node at one of the ends. The node becomes spare.
+    /// Takes the task at one of the ends. Returns it and its neighbour, which is at that end now.
     #[inline]
-    fn vacate(&mut self, here: NodeIndex) -> TaskRef {
-        let node = &mut self.nodes[here as usize];
-        let task = node.task;
-        node.older = self.spare;
-        self.spare = here;
+    fn unlink(&mut self, end: Option<TaskRef>) -> Option<(TaskRef, Option<TaskRef>)> {
+        let task = end?;
+        let neighbour = task.neighbours().other(None);
+        if let Some(neighbour) = neighbour {
+            neighbour.set_neighbours(neighbour.neighbours().toggle(task));
+        }
         self.len -= 1;
-        task
+        Some((task, neighbour))
     }
 }
 
 impl Queue for DoubleList {
+    fn new(_settings: &Settings) -> Self {
+        DoubleList { newest: None, oldest: None, len: 0 }
+    }
+
     #[inline]
     fn push(&mut self, task: TaskRef) {
-        let node = Node { task, older: self.newest, newer: END };
-        let here = match self.nodes.get_mut(self.spare as usize) {
-            Some(spare) => {
-                let here = self.spare;
-                self.spare = spare.older;
-                *spare = node;
-                here
-            }
-            None => {
-                self.nodes.push(node);
-                NodeIndex::try_from(self.nodes.len() - 1).expect("a task takes a line at least, so there are fewer")
-            }
-        };
-        match self.nodes.get_mut(self.newest as usize) {
-            Some(before) => before.newer = here,
-            None => self.oldest = here,
+        task.set_neighbours(Neighbours::one(self.newest));
+        match self.newest {
+            Some(before) => before.set_neighbours(before.neighbours().toggle(task)),
+            None => self.oldest = Some(task),
         }
-        self.newest = here;
+        self.newest = Some(task);
         self.len += 1;
     }
 
     #[inline]
     fn pop(&mut self) -> Option<TaskRef> {
-        let here = self.newest;
-        let older = self.nodes.get(here as usize)?.older;
-        self.newest = older;
-        match self.nodes.get_mut(older as usize) {
-            Some(node) => node.newer = END,
-            None => self.oldest = END,
+        let (task, before) = self.unlink(self.newest)?;
+        self.newest = before;
+        if before.is_none() {
+            self.oldest = None;
         }
-        Some(self.vacate(here))
+        Some(task)
     }
 
     #[inline]
     fn newest(&self) -> Option<TaskRef> {
-        self.nodes.get(self.newest as usize).map(|node| node.task)
+        self.newest
     }
 
     #[inline]
     fn len(&self) -> usize {
         self.len
     }
+
+    #[cfg(all(test, not(loom)))]
+    fn places(&self) -> Vec<usize> {
+        let (mut newer, mut next) = (None, self.newest);
+        std::iter::from_fn(|| {
+            let task = next?;
+            (newer, next) = (next, task.neighbours().other(newer));
+            Some(task.as_ptr().addr().get())
+        })
+        .collect()
+    }
 }
 
 impl TwoEnds for DoubleList {
     #[inline]
     fn pop_oldest(&mut self) -> Option<TaskRef> {
-        let here = self.oldest;
-        let newer = self.nodes.get(here as usize)?.newer;
-        self.oldest = newer;
-        match self.nodes.get_mut(newer as usize) {
-            Some(node) => node.older = END,
-            None => self.newest = END,
+        let (task, after) = self.unlink(self.oldest)?;
+        self.oldest = after;
+        if after.is_none() {
+            self.newest = None;
         }
-        Some(self.vacate(here))
+        Some(task)
     }
 }

@@ -1,73 +1,50 @@
-//! A singly linked list. It allocates nodes when needed, and uses them again.
+//! A singly linked list. The links are in the blocks of the tasks (`task::link`), so the memory
+//! manager decides where they lie (TP §4.2).
 
-use super::{END, NodeIndex, Queue};
-use crate::task::TaskRef;
+use super::super::settings::Settings;
+use super::Queue;
+use crate::task::{Neighbours, TaskRef};
 
 /// See the [module](self).
 #[derive(Debug)]
 pub struct List {
-    nodes: Vec<Node>,
-    newest: NodeIndex,
-    /// The first node that holds no task.
-    spare: NodeIndex,
+    newest: Option<TaskRef>,
     len: usize,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Node {
-    task: TaskRef,
-    next: NodeIndex,
-}
-
-impl Default for List {
-    fn default() -> Self {
-        List { nodes: Vec::new(), newest: END, spare: END, len: 0 }
-    }
-}
-
 impl Queue for List {
+    fn new(_settings: &Settings) -> Self {
+        List { newest: None, len: 0 }
+    }
+
     #[inline]
     fn push(&mut self, task: TaskRef) {
-        let node = Node { task, next: self.newest };
+        task.set_neighbours(Neighbours::one(self.newest));
+        self.newest = Some(task);
         self.len += 1;
-        match self.nodes.get_mut(self.spare as usize) {
-            Some(spare) => {
-                self.newest = self.spare;
-                self.spare = spare.next;
-                *spare = node;
-            }
-            None => {
-                self.newest = node_index(self.nodes.len());
-                self.nodes.push(node);
-            }
-        }
     }
 
     #[inline]
     fn pop(&mut self) -> Option<TaskRef> {
-        let node = self.nodes.get_mut(self.newest as usize)?;
-        let (here, task) = (self.newest, node.task);
-        self.newest = node.next;
-        node.next = self.spare;
-        self.spare = here;
+        let task = self.newest?;
+        self.newest = task.neighbours().other(None);
         self.len -= 1;
         Some(task)
     }
 
     #[inline]
     fn newest(&self) -> Option<TaskRef> {
-        self.nodes.get(self.newest as usize).map(|node| node.task)
+        self.newest
     }
 
     #[inline]
     fn len(&self) -> usize {
         self.len
     }
-}
 
-/// Checks that the index of a node is a `NodeIndex`.
-fn node_index(index: usize) -> NodeIndex {
-    let node = NodeIndex::try_from(index).expect("a task takes a line at least, so there are fewer");
-    assert!(node != END, "4294967295 tasks are ready");
-    node
+    #[cfg(all(test, not(loom)))]
+    fn places(&self) -> Vec<usize> {
+        let older = |task: &TaskRef| task.neighbours().other(None);
+        std::iter::successors(self.newest, older).map(|task| task.as_ptr().addr().get()).collect()
+    }
 }

@@ -4,8 +4,9 @@
 use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::task::TaskRef;
 
-use super::lock::{Guarded, LockKind};
+use super::lock::Guarded;
 use super::queue::{Queue, TwoEnds};
+use super::settings::Settings;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
@@ -19,7 +20,10 @@ pub(crate) use two_lock::TwoLock;
 
 /// A queue for several workers. `take` is at its working end.
 pub trait Shared: Send + Sync + Sized + 'static {
-    fn new(lock: LockKind) -> Self;
+    /// The same as [`Queue::HAS_CAPACITY`].
+    const HAS_CAPACITY: bool = false;
+
+    fn new(settings: &Settings) -> Self;
 
     /// Adds a task. Returns whether the queue was empty before. `TwoLock` may return `false`
     /// although a taker has just emptied the queue. So a pool that wakes a sleeper only for a put
@@ -87,6 +91,12 @@ impl<Q: Queue, E> Locked<Q, E> {
         self.queue.try_with(|queue| self.noting(queue, f))
     }
 
+    /// See [`Queue::places`].
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn places(&self) -> Vec<usize> {
+        self.with(|queue| queue.places())
+    }
+
     #[inline]
     fn noting<R>(&self, queue: &mut Q, f: impl FnOnce(&mut Q) -> R) -> R {
         let result = f(queue);
@@ -103,8 +113,11 @@ pub(super) fn push<Q: Queue>(queue: &mut Q, task: TaskRef) -> bool {
 }
 
 impl<Q: Queue + 'static, E: End<Q>> Shared for Locked<Q, E> {
-    fn new(lock: LockKind) -> Self {
-        Locked { queue: Guarded::new(lock, Q::default()), len: AtomicUsize::new(0), end: std::marker::PhantomData }
+    const HAS_CAPACITY: bool = Q::HAS_CAPACITY;
+
+    fn new(settings: &Settings) -> Self {
+        let queue = Guarded::new(settings.params.lock, Q::new(settings));
+        Locked { queue, len: AtomicUsize::new(0), end: std::marker::PhantomData }
     }
 
     #[inline]

@@ -30,8 +30,9 @@ use std::mem;
 use std::ptr::{self, NonNull};
 
 use super::super::lock::{Held, Lock, LockKind};
+use super::super::settings::Settings;
 use super::Shared;
-use crate::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Guarded as Checked, spin_loop, yield_thread};
 use crate::task::TaskRef;
 
@@ -69,6 +70,9 @@ struct Terminal {
     node: NonNull<Node>,
     /// Nodes that hold no task. The lock of `node` guards them.
     spare: Checked<Vec<NonNull<Node>>>,
+    /// The number of tasks that were put at this end, minus the number taken here. It wraps around.
+    /// The lock of `node` guards writes.
+    net: AtomicUsize,
 }
 
 struct Node {
@@ -90,6 +94,17 @@ impl Node {
         let null = || AtomicPtr::new(ptr::null_mut());
         let node = Node { lock: Lock::new(lock), task: Checked::new(None), prev: null(), next: null() };
         NonNull::from(Box::leak(Box::new(node)))
+    }
+}
+
+impl Terminal {
+    fn new(lock: LockKind) -> Self {
+        Terminal { node: Node::new(lock), spare: Checked::new(Vec::new()), net: AtomicUsize::new(0) }
+    }
+
+    /// Adds 1 for a put, or -1 for a take. The caller holds the lock of this end.
+    fn count(&self, change: isize) {
+        self.net.store(self.net.load(Relaxed).wrapping_add_signed(change), Relaxed);
     }
 }
 
@@ -122,6 +137,7 @@ impl<O> PerTask<O> {
         let node = spare.pop().unwrap_or_else(|| Node::new(self.lock));
         mine.spare.set(spare);
         at(node).task.set(Some(task));
+        mine.count(1);
         node
     }
 
@@ -133,7 +149,15 @@ impl<O> PerTask<O> {
         let mut spare = mine.spare.take();
         spare.push(node);
         mine.spare.set(spare);
+        mine.count(-1);
         task
+    }
+
+    /// The number of tasks, without a lock: an estimate while other threads put and take.
+    fn len(&self) -> usize {
+        let len = self.first.net.load(Relaxed).wrapping_add(self.last.net.load(Relaxed));
+        // The two loads may see a take, but not its put.
+        if len.cast_signed() < 0 { 0 } else { len }
     }
 
     fn put_first(&self, task: TaskRef) -> bool {
@@ -213,9 +237,9 @@ fn wait(attempt: u64) {
 }
 
 impl<O: Order> Shared for PerTask<O> {
-    fn new(lock: LockKind) -> Self {
-        let terminal = || Terminal { node: Node::new(lock), spare: Checked::new(Vec::new()) };
-        let (first, last) = (terminal(), terminal());
+    fn new(settings: &Settings) -> Self {
+        let lock = settings.params.lock;
+        let (first, last) = (Terminal::new(lock), Terminal::new(lock));
         link(first.node, last.node);
         PerTask { first, last, lock, order: PhantomData }
     }
@@ -234,12 +258,11 @@ impl<O: Order> Shared for PerTask<O> {
         self.take_first(wanted)
     }
 
-    /// The length is not known without counting. So more than one task is taken only if the share
-    /// does not depend on the length.
     fn steal(&self, more: impl FnOnce(usize) -> usize, stolen_tasks: &mut Vec<TaskRef>) -> Option<TaskRef> {
         let take = || if O::FIFO || self.looks_empty() { self.take() } else { self.take_last() };
+        let more = more(self.len());
         let first = take()?;
-        stolen_tasks.extend((0..more(0)).map_while(|_| take()));
+        stolen_tasks.extend((0..more).map_while(|_| take()));
         Some(first)
     }
 

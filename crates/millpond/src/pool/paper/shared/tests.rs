@@ -3,10 +3,12 @@
 use std::cell::Cell;
 use std::thread;
 
+use super::super::lock::LockKind;
+use super::super::params::Params;
 use super::super::queue::{Array, DoubleList, List};
 use super::*;
 use crate::limit::limit;
-use crate::pool::testing::{Payloads, join, number, task};
+use crate::pool::testing::{Payloads, join, number, own_task as task};
 
 /// Calls a function with each kind of queue and each kind of lock.
 macro_rules! for_each_queue {
@@ -22,6 +24,10 @@ macro_rules! for_each_queue {
     };
 }
 
+fn of_lock(lock: LockKind) -> Settings {
+    Settings::new(Params { lock, ..Params::default() })
+}
+
 fn drain(take: impl FnMut() -> Option<TaskRef>) -> Vec<usize> {
     std::iter::from_fn(take).map(number).collect()
 }
@@ -29,7 +35,7 @@ fn drain(take: impl FnMut() -> Option<TaskRef>) -> Vec<usize> {
 #[test]
 fn tasks_come_in_order() {
     fn check<S: Shared>(name: &str, lock: LockKind) {
-        let queue = S::new(lock);
+        let queue = S::new(&of_lock(lock));
         let fifo = name.contains("FIFO") || name == "two locks";
         for round in 0..3 {
             assert!(queue.looks_empty() && queue.take().is_none(), "{name}, round {round}");
@@ -49,7 +55,7 @@ fn tasks_come_in_order() {
 #[test]
 fn only_what_is_wanted() {
     fn check<S: Shared>(name: &str, lock: LockKind) {
-        let queue = S::new(lock);
+        let queue = S::new(&of_lock(lock));
         assert_eq!(queue.take_if(|_| true), None, "{name}");
         (1..=3).for_each(|n| _ = queue.put(task(n)));
         let shown = Cell::new(0);
@@ -67,7 +73,7 @@ fn only_what_is_wanted() {
 #[test]
 fn thieves_take_their_share_at_their_end() {
     fn robbed<S: Shared>(share: usize) -> (Vec<usize>, Vec<usize>) {
-        let (queue, mut stolen_tasks) = (S::new(LockKind::System), Vec::new());
+        let (queue, mut stolen_tasks) = (S::new(&of_lock(LockKind::System)), Vec::new());
         (1..=6).for_each(|n| _ = queue.put(task(n)));
         let first = queue.steal(|_| share - 1, &mut stolen_tasks).map(number).unwrap();
         let stolen = [first].into_iter().chain(stolen_tasks.into_iter().map(number)).collect();
@@ -85,8 +91,8 @@ fn thieves_take_their_share_at_their_end() {
 fn each_task_is_taken_once() {
     fn check<S: Shared>(name: &str, lock: LockKind) {
         const TASKS: usize = 20_000;
-        let mut payloads = Payloads::new(2 * TASKS);
-        let queue = S::new(lock);
+        let mut payloads = Payloads::of_headers(2 * TASKS);
+        let queue = S::new(&of_lock(lock));
         thread::scope(|scope| {
             let (queue, payloads) = (&queue, &payloads);
             let putter = |from: usize| {

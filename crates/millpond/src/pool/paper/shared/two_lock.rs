@@ -19,7 +19,8 @@
 use std::mem;
 use std::ptr::{self, NonNull};
 
-use super::super::lock::{Guarded, LockKind};
+use super::super::lock::Guarded;
+use super::super::settings::Settings;
 use super::Shared;
 use crate::sync::Guarded as Checked;
 use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -93,8 +94,8 @@ impl TwoLock {
 }
 
 impl Shared for TwoLock {
-    fn new(lock: LockKind) -> Self {
-        let dummy = Node::new();
+    fn new(settings: &Settings) -> Self {
+        let (dummy, lock) = (Node::new(), settings.params.lock);
         TwoLock {
             head: Guarded::new(lock, Head { dummy, spare: Vec::new() }),
             tail: Guarded::new(lock, Tail { last: dummy, spare: Vec::new() }),
