@@ -21,7 +21,8 @@ const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
 const PROBED: usize = 4 << 20;
 
 /// Runs a function, and counts this thread's misses in the meantime: of the first and of the last
-/// level. Misses in the kernel do not count. The function runs even if its misses cannot be counted.
+/// level. Misses in the kernel do not count. The function runs even if its misses cannot be
+/// counted.
 pub fn counted<T>(run: impl FnOnce() -> T) -> (T, io::Result<[u64; 2]>) {
     counted_events(&EVENTS, run)
 }
