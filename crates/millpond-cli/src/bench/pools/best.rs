@@ -91,7 +91,7 @@ fn row(
         p,
         ("speed_up", speed_up),
     ];
-    extra.extend(request.fields(cell));
     extra.extend(cell.counts());
+    extra.extend(request.fields(cell));
     cell.row(shape, request.load, extra)
 }
