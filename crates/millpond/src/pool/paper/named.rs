@@ -183,7 +183,8 @@ unsafe impl<V: Variant> Pool for Named<V> {
         V::Wake::BUSY
     }
 
-    /// As in the paper, whose idle threads wait for a condition variable (TP §4.1).
+    /// As in the paper, whose idle threads wait for a condition variable
+    /// ([TP](crate#sources) §4.1).
     fn sleeps_at_once(&self) -> bool {
         !V::Wake::BUSY
     }
