@@ -77,8 +77,9 @@ fn choose<C>(
         let tried = format!("perf_event: {refused}; cachegrind: {missing}");
         Failure::Failed(format!("--counters: no way to count cache misses: {tried}"))
     })?;
-    let caches = format!("the simulated caches of one processor, with --k {} at most", cachegrind::MAX_K);
-    eprintln!("--counters: cachegrind counts in {caches} (perf_event: {refused})");
+    let (caches, k) = (cachegrind::CACHES_TEXT, cachegrind::MAX_K);
+    let how = format!("cachegrind simulates one processor with caches of {caches}, and --k {k} at most");
+    eprintln!("--counters: {how} (perf_event: {refused})");
     Ok(Method::Cachegrind(chosen))
 }
 
