@@ -27,6 +27,9 @@ pub struct Config {
     pub names: Names<'static>,
 }
 
+/// Without optimization, the bodies of nested parents need several times as much.
+const SMALL_STACK: usize = if cfg!(debug_assertions) { 512 << 10 } else { 128 << 10 };
+
 impl Config {
     /// The configuration of a case. It depends only on the case's number, so that the case can run
     /// again.
@@ -40,7 +43,7 @@ impl Config {
             deterministic: rng.percent(50),
             inline: rng.pick(&[Inline::Never, Inline::Auto, Inline::Always]),
             idle: rng.pick(&[Idle::Sleep, Idle::Hybrid, Idle::Hybrid]),
-            stack_size: rng.pick(&[128 << 10, 256 << 10, 2 << 20]),
+            stack_size: rng.pick(&[SMALL_STACK, 2 * SMALL_STACK, 2 << 20]),
             theft: Theft::default(),
             session: rng.percent(20),
             dumps: false,
