@@ -50,7 +50,8 @@ fn of_stack(shape: &str, varied: &str, sizes: &[u64], schemes: &[&str]) {
         // The owner may give ready tasks away before the long body has started.
         assert!(number(row, "median_seconds") > 0.0 || matches!(shape, "give" | "behind"), "{row}");
         assert!(number(row, "tasks") <= 3000.0, "{row}");
-        assert!(number(&row["config"], "workers") > 1.0 || number(row, "steals") == 0.0, "{row}");
+        // Beside one worker, only a spare thread steals, if a wait takes long.
+        assert!(number(&row["config"], "workers") > 1.0 || number(row, "steals") < 10.0, "{row}");
         // Only a stack has thefts.
         assert_eq!(row["thefts"].is_number(), row["scheme"] == "stack", "{row}");
     }
